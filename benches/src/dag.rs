@@ -11,7 +11,9 @@ use bowline_engine::formats::orchestrate::RunMode;
 use bowline_engine::formats::settings::BowlineSettings;
 use bowline_engine::operations::orchestrate::{Orchestration, OrchestrationOptions};
 use bowline_engine::supervisor::WantedState;
-use bowline_machines::orchestrate::{Command as Move, Effect, Id, PhaseEnd, Run};
+use bowline_machines::orchestrate::{
+    Command as Move, Effect, NodeId, OrchestrationState, PhaseEnd,
+};
 use bowline_runner::orchestrate as runner;
 use bowline_runner::orchestrate::{
     Conductor, Ended, Event, Job, Landed, Ledger, Life, Note, PhaseEnded, Ports, Prepared,
@@ -380,7 +382,7 @@ impl Ports for Nothing {
         self.context.clock.now_ms()
     }
 
-    fn run(&self) -> &Run {
+    fn run(&self) -> &OrchestrationState {
         self.ledger.run()
     }
 
@@ -388,7 +390,7 @@ impl Ports for Nothing {
         self.ledger.commit(&self.context, command)
     }
 
-    fn speaks_protocol(&self, _id: &Id) -> bool {
+    fn speaks_protocol(&self, _id: &NodeId) -> bool {
         false
     }
 
@@ -396,11 +398,11 @@ impl Ports for Nothing {
         None
     }
 
-    fn touches(&self, _id: &Id) -> Vec<String> {
+    fn touches(&self, _id: &NodeId) -> Vec<String> {
         Vec::new()
     }
 
-    fn note(&mut self, id: &Id) -> Note {
+    fn note(&mut self, id: &NodeId) -> Note {
         self.ledger.note(id)
     }
 
@@ -408,7 +410,7 @@ impl Ports for Nothing {
         self.ledger.starts()
     }
 
-    fn remember(&mut self, id: &Id, note: &Note) -> Result<(), Trouble> {
+    fn remember(&mut self, id: &NodeId, note: &Note) -> Result<(), Trouble> {
         self.ledger.remember(id, note);
         Ok(())
     }
@@ -435,7 +437,7 @@ impl Ports for Nothing {
         self.orders.push_back(event);
     }
 
-    fn begin(&mut self, id: &Id, note: &Note) {
+    fn begin(&mut self, id: &NodeId, note: &Note) {
         self.orders.push_back(Event::Attempt {
             id: id.clone(),
             number: note.attempt,
@@ -447,21 +449,21 @@ impl Ports for Nothing {
         });
     }
 
-    fn attach(&mut self, _id: &Id, _note: &Note) {}
+    fn attach(&mut self, _id: &NodeId, _note: &Note) {}
 
-    fn want(&mut self, _id: &Id, _number: u32, _want: WantedState) {}
+    fn want(&mut self, _id: &NodeId, _number: u32, _want: WantedState) {}
 
-    fn repeat(&mut self, _id: &Id, _number: u32) -> bool {
+    fn repeat(&mut self, _id: &NodeId, _number: u32) -> bool {
         false
     }
 
-    fn hang_up(&mut self, _id: &Id, _number: u32) {}
+    fn hang_up(&mut self, _id: &NodeId, _number: u32) {}
 
     fn worktree_of(&self, _phase: u32) -> Option<Arc<str>> {
         None
     }
 
-    fn agent_of(&self, _id: &Id) -> String {
+    fn agent_of(&self, _id: &NodeId) -> String {
         String::new()
     }
 

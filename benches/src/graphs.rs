@@ -2,7 +2,8 @@
 
 use crate::Outcome;
 use bowline_machines::orchestrate::{
-    Command, Config, Graph, Id, NodeSpec, OrchestrateMachine, Run,
+    Command, NodeId, NodeSpec, OrchestrateMachine, OrchestrationLimits, OrchestrationState,
+    TaskGraph,
 };
 use bowline_machines::{Machine as _, Timestamp};
 use std::sync::Arc;
@@ -22,15 +23,15 @@ pub(crate) enum Shape {
 }
 
 /// A graph of `nodes` tasks in one phase, in an order in which they can be done.
-pub(crate) fn graph(nodes: usize, shape: Shape) -> Outcome<Arc<Graph>> {
-    let id = |node: usize| Id::from(format!("T1.{node}"));
+pub(crate) fn graph(nodes: usize, shape: Shape) -> Outcome<Arc<TaskGraph>> {
+    let id = |node: usize| NodeId::from(format!("T1.{node}"));
     let specs = (0..nodes).map(|node| NodeSpec {
         id: id(node),
         phase: 1,
         section: 0,
         dependencies: needs(node, shape).into_iter().map(id).collect(),
     });
-    Ok(Arc::new(Graph::new(specs.collect())?))
+    Ok(Arc::new(TaskGraph::new(specs.collect())?))
 }
 
 /// The tasks that `node` needs.
@@ -55,16 +56,16 @@ pub(crate) fn needs(node: usize, shape: Shape) -> Vec<usize> {
 }
 
 /// A run nobody has begun, without a limit on tasks at once.
-pub(crate) fn begin(graph: &Arc<Graph>) -> Run {
-    let config = Config {
+pub(crate) fn begin(graph: &Arc<TaskGraph>) -> OrchestrationState {
+    let config = OrchestrationLimits {
         max_parallel: 0,
-        ..Config::default()
+        ..OrchestrationLimits::default()
     };
-    Run::new(Arc::clone(graph), config, AT)
+    OrchestrationState::new(Arc::clone(graph), config, AT)
 }
 
 /// Moves a run on, in place, as whoever holds the only copy does.
-pub(crate) fn advance(run: &mut Run, command: Command) -> Outcome {
+pub(crate) fn advance(run: &mut OrchestrationState, command: Command) -> Outcome {
     OrchestrateMachine::advance(run, command, AT)?;
     Ok(())
 }

@@ -6,7 +6,7 @@ use crate::journal;
 use crate::measure::{Contender, cpu_time, in_turns, time};
 use crate::options::Options;
 use crate::report::{Bound, Report};
-use bowline_machines::orchestrate::{Command, Graph, Id, Run};
+use bowline_machines::orchestrate::{Command, NodeId, OrchestrationState, TaskGraph};
 use std::sync::Arc;
 
 const SIZES: [usize; 5] = [10, 100, 1_000, 10_000, 100_000];
@@ -44,7 +44,7 @@ pub(crate) fn run(options: &Options) -> Outcome<Report> {
                         journal::step(batch * BATCH + within, &id, verb, from, to)
                     });
                     let steps = steps.collect::<Outcome<Vec<_>>>()?;
-                    held.commit(&journal::request(), &steps)?;
+                    held.commit_steps(&journal::request(), &steps)?;
                 }
                 Ok(())
             });
@@ -98,15 +98,15 @@ pub(crate) fn run(options: &Options) -> Outcome<Report> {
 
 /// A run that is worked off again and again, one transition at a time.
 struct Walk {
-    order: Vec<Id>,
-    first: Run,
-    run: Run,
+    order: Vec<NodeId>,
+    first: OrchestrationState,
+    run: OrchestrationState,
     /// Two per task: start and complete.
     done: usize,
 }
 
 impl Walk {
-    fn new(graph: &Arc<Graph>) -> Self {
+    fn new(graph: &Arc<TaskGraph>) -> Self {
         let width = graph.len() / 2;
         let order = (0..graph.len()).map(|at| {
             let place = at % width * STRIDE % width;
@@ -122,7 +122,7 @@ impl Walk {
     }
 
     /// Does the next transition and tells it: task, verb, from, to.
-    fn step(&mut self) -> Outcome<(Id, &'static str, &'static str, &'static str)> {
+    fn step(&mut self) -> Outcome<(NodeId, &'static str, &'static str, &'static str)> {
         if self.done == 2 * self.order.len() {
             self.run = self.first.clone();
             self.done = 0;

@@ -4,7 +4,7 @@ use crate::Outcome;
 use crate::measure::{Contender, in_turns, time};
 use crate::options::Options;
 use crate::report::{Bound, Report};
-use bowline_statefiles::{Change, ContentHash, Layout, Request, StateFile};
+use bowline_statefiles::{ContentHash, DocumentChange, FileLayout, StateFile, WriteRequest};
 use serde_json::json;
 use std::convert::Infallible;
 use std::fs::File;
@@ -162,19 +162,21 @@ impl Place {
         }
         let state = scratch.join("state");
         let shared = root.join(".git").canonicalize()?;
-        let key = ContentHash::of(shared.as_os_str().as_encoded_bytes()).to_string();
+        let key = ContentHash::of_bytes(shared.as_os_str().as_encoded_bytes()).to_string();
         let file = StateFile::new(
-            Layout::new(root.join(".develop-workflow/state.json"))
+            FileLayout::new(root.join(".develop-workflow/state.json"))
                 .with_side_folder(state.join("bowline/develop").join(key)),
         );
         for number in 0..TRANSITIONS {
-            let request = Request {
+            let request = WriteRequest {
                 id: format!("r{number}"),
                 at: "2026-03-01T10:00:00Z".into(),
-                ..Request::default()
+                ..WriteRequest::default()
             };
             let text = document(number);
-            let decide = |_: &_| -> Result<_, Infallible> { Ok(Some(Change::to(text.clone()))) };
+            let decide = |_: &_| -> Result<_, Infallible> {
+                Ok(Some(DocumentChange::replace_with(text.clone())))
+            };
             file.update(&request, decide)
                 .map_err(|error| format!("{error:?}"))?;
         }

@@ -8,7 +8,9 @@ use crate::raw::{self, Recording, Row};
 use crate::report::{Bound, Report};
 use bowline_machines::job;
 use bowline_runner::drivers::jobs::{Config, Edit, JobRequest, Jobs, SubmittedRequest};
-use bowline_store::{About, Advance, Change, JobRow, Key, Memory, Sqlite, Store};
+use bowline_store::{
+    JobAttributes, JobChange, JobRow, MemoryStore, SecretKey, SqliteStore, Store, StoreStep,
+};
 use bowline_supervisor::ShimProgram;
 use std::path::Path;
 use std::process::Command;
@@ -38,7 +40,7 @@ fn start(folder: &Path, store: Arc<dyn Store>) -> Outcome<Jobs> {
     let mut config = Config::new(folder, ShimProgram::new(&me, &["shim"]));
     // Nobody is at work: everything waits.
     config.slots = 0;
-    let key = Key::open(&folder.join("key"))?;
+    let key = SecretKey::open(&folder.join("key"))?;
     Jobs::start(config, store, key).map_err(|refused| format!("{refused:?}").into())
 }
 
@@ -59,9 +61,9 @@ fn step(done: usize, task: &str, number: usize) -> JobRequest {
             description: "A shop for tea".into(),
             depends_on: vec![],
             scheduled_for: None,
-            about: Box::new(About {
+            about: Box::new(JobAttributes {
                 type_name: Some("custom".into()),
-                ..About::default()
+                ..JobAttributes::default()
             }),
             submit: false,
         },
@@ -152,7 +154,7 @@ fn at_once(jobs: &Jobs, steps: usize) -> Outcome {
 }
 
 /// The steps of `tasks` tasks as the store was given them, commit by commit.
-fn recorded(folder: &Path, tasks: usize) -> Outcome<Vec<Vec<Advance>>> {
+fn recorded(folder: &Path, tasks: usize) -> Outcome<Vec<Vec<StoreStep>>> {
     std::fs::create_dir_all(folder)?;
     let store = Arc::new(Recording::open(&folder.join("store"))?);
     let jobs = start(folder, Arc::clone(&store) as Arc<dyn Store>)?;
@@ -181,7 +183,7 @@ pub(crate) fn one(options: &Options) -> Outcome<Report> {
     }
     let folder = scratch.path().join("measured");
     std::fs::create_dir_all(&folder)?;
-    let jobs = start(&folder, Arc::new(Sqlite::open(&folder.join("store"))?))?;
+    let jobs = start(&folder, Arc::new(SqliteStore::open(&folder.join("store"))?))?;
     let mut db = raw::connect(&scratch.path().join("raw"))?;
     let mut contenders: Vec<Contender<'_>> = vec![
         Box::new(|round| {
@@ -311,7 +313,7 @@ pub(crate) fn many(options: &Options) -> Outcome<Report> {
     let begin = |name: &str| -> Outcome<Jobs> {
         let folder = scratch.path().join(name);
         std::fs::create_dir_all(&folder)?;
-        start(&folder, Arc::new(Sqlite::open(&folder.join("store"))?))
+        start(&folder, Arc::new(SqliteStore::open(&folder.join("store"))?))
     };
     let (of_one, of_many) = (begin("one")?, begin("many")?);
     let mut db = raw::connect(&scratch.path().join("raw"))?;
@@ -381,10 +383,10 @@ pub(crate) fn growth(options: &Options) -> Outcome<Report> {
         std::fs::create_dir_all(&folder)?;
         loops.push(filled(
             &folder.join("memory"),
-            Arc::new(Memory::new()),
+            Arc::new(MemoryStore::new()),
             size,
         )?);
-        let store = Arc::new(Sqlite::open(&folder.join("store"))?);
+        let store = Arc::new(SqliteStore::open(&folder.join("store"))?);
         durable.push(filled(&folder.join("sqlite"), store, size)?);
     }
     let taken = |all: &[Jobs]| -> Outcome<Vec<f64>> {
@@ -456,13 +458,13 @@ pub(crate) fn fill(store: &dyn Store, sample: &JobRow, size: usize) -> Outcome {
     for some in numbers.chunks(1_000) {
         let steps = some.iter().map(|number| {
             let id = format!("task_{number:012x}");
-            let change = Change::to(id, 0, sample.job.clone(), sample.about.clone());
-            Advance {
+            let change = JobChange::replace_state(id, 0, sample.job.clone(), sample.about.clone());
+            StoreStep {
                 changes: vec![change],
-                ..Advance::at(at)
+                ..StoreStep::empty_at(at)
             }
         });
-        store.advance(steps.collect())?;
+        store.commit_steps(steps.collect())?;
     }
     Ok(())
 }

@@ -4,7 +4,9 @@ use crate::Outcome;
 use crate::measure::{Samples, time};
 use crate::options::Options;
 use crate::report::Report;
-use bowline_statefiles::{Change, Held, Layout, Request, StateFile, Step};
+use bowline_statefiles::{
+    BatchStep, DocumentChange, FileLayout, StateFile, StateFileGuard, WriteRequest,
+};
 use serde_json::value::RawValue;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
@@ -27,7 +29,7 @@ pub(crate) fn run(options: &Options) -> Outcome<Report> {
         let mut bytes = Vec::new();
         for round in 0..rounds {
             let steps = steps(round * batch, batch)?;
-            let (taken, committed) = time(|| held.commit(&request(), &steps));
+            let (taken, committed) = time(|| held.commit_steps(&request(), &steps));
             committed?;
             ours.push(taken);
             bytes.clear();
@@ -64,30 +66,38 @@ pub(crate) fn run(options: &Options) -> Outcome<Report> {
 }
 
 /// A state file in `folder`, made and held.
-pub(crate) fn hold(folder: &Path) -> Outcome<Held> {
-    let file = StateFile::new(Layout::new(folder.join("state.json")))
+pub(crate) fn hold(folder: &Path) -> Outcome<StateFileGuard> {
+    let file = StateFile::new(FileLayout::new(folder.join("state.json")))
         // Rotation is rare and would only blur the figures.
         .with_journal_bytes_max(u64::MAX);
-    let change = |_: &_| -> Result<_, std::convert::Infallible> { Ok(Some(Change::to("{}\n"))) };
+    let change = |_: &_| -> Result<_, std::convert::Infallible> {
+        Ok(Some(DocumentChange::replace_with("{}\n")))
+    };
     file.update(&request(), change)?;
-    Ok(file.hold(&request())?)
+    Ok(file.lock_for_writing(&request())?)
 }
 
-pub(crate) fn request() -> Request {
-    Request {
+pub(crate) fn request() -> WriteRequest {
+    WriteRequest {
         id: "bench".into(),
         at: AT.into(),
-        ..Request::default()
+        ..WriteRequest::default()
     }
 }
 
 /// A step as an orchestration commits it: what to do again, and the transition for readers.
-pub(crate) fn step(number: usize, task: &str, verb: &str, from: &str, to: &str) -> Outcome<Step> {
+pub(crate) fn step(
+    number: usize,
+    task: &str,
+    verb: &str,
+    from: &str,
+    to: &str,
+) -> Outcome<BatchStep> {
     let logical = format!(r#"{{"do":"{verb}","id":"{task}"}}"#);
     let transition = format!(
         r#"{{"timestamp":"{AT}","taskId":"{task}","type":"state_transition","entity":"node","from":"{from}","to":"{to}","trigger":"{verb}","metadata":{{}}}}"#
     );
-    Ok(Step {
+    Ok(BatchStep {
         id: format!("r{number}"),
         at: AT.into(),
         logical: RawValue::from_string(logical)?,
@@ -96,7 +106,7 @@ pub(crate) fn step(number: usize, task: &str, verb: &str, from: &str, to: &str) 
     })
 }
 
-fn steps(first: usize, count: usize) -> Outcome<Vec<Step>> {
+fn steps(first: usize, count: usize) -> Outcome<Vec<BatchStep>> {
     (first..first + count)
         .map(|number| {
             let task = format!("T{}.{}", 1 + number / 100, number % 100);

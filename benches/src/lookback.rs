@@ -7,7 +7,7 @@ use crate::report::{Bound, Report};
 use crate::transition::spawn;
 use bowline_engine::actor::AGENT_VARIABLES;
 use bowline_formats::transition::{LINE_TYPE, Transition};
-use bowline_statefiles::{Change, Layout, Request, StateFile};
+use bowline_statefiles::{DocumentChange, FileLayout, StateFile, WriteRequest};
 use serde_json::json;
 use serde_json::value::to_raw_value;
 use std::path::Path;
@@ -96,7 +96,7 @@ pub(crate) fn run(options: &Options) -> Outcome<Report> {
 
 /// Gives the run so many titles.
 fn fill(path: &Path) -> Outcome {
-    let file = StateFile::new(Layout::new(path));
+    let file = StateFile::new(FileLayout::new(path));
     let text = std::fs::read_to_string(path)?;
     for number in 0..TRANSITIONS {
         let transition = Transition {
@@ -110,11 +110,13 @@ fn fill(path: &Path) -> Outcome {
             metadata: json!({ "title": number }),
             sequence: 0,
         };
-        let change = Change {
+        let change = DocumentChange {
             transition: Some(to_raw_value(&transition)?),
-            ..Change::to(text.replace("\"Bench\"", &format!("\"Bench {number}\"")))
+            ..DocumentChange::replace_with(
+                text.replace("\"Bench\"", &format!("\"Bench {number}\"")),
+            )
         };
-        file.update(&Request::default(), |_| {
+        file.update(&WriteRequest::default(), |_| {
             Ok::<_, std::convert::Infallible>(Some(change.clone()))
         })?;
     }

@@ -4,9 +4,9 @@ use crate::Outcome;
 use bowline_machines::Timestamp;
 use bowline_machines::job::TaskStatus;
 use bowline_store::{
-    Advance, Change, DeliveryRow, EffectRow, EventQuery, EventRow, JobQuery, JobRow, Next,
-    Outcome as Applied, Pruned, Record, RecordQuery, Retention, SpendQuery, SpendRow, Sqlite,
-    Store, StoreError, TimerChange, TimerRow,
+    CommitOutcome as Applied, DeliveryRow, EffectRow, EventQuery, EventRow, JobChange, JobQuery,
+    JobRecord, JobRow, NextJobState, PrunedCounts, RecordQuery, RetentionLimits, SpendQuery,
+    SpendRow, SqliteStore, Store, StoreError, StoreStep, TimerChange, TimerRow,
 };
 use rusqlite::types::Value as Cell;
 use rusqlite::{Connection, TransactionBehavior, params_from_iter};
@@ -17,77 +17,77 @@ use std::sync::{Mutex, PoisonError};
 /// The store, which keeps what it was given to write, commit by commit.
 #[derive(Debug)]
 pub(crate) struct Recording {
-    store: Sqlite,
-    commits: Mutex<Vec<Vec<Advance>>>,
+    store: SqliteStore,
+    commits: Mutex<Vec<Vec<StoreStep>>>,
 }
 
 impl Recording {
     pub(crate) fn open(path: &Path) -> Outcome<Self> {
         Ok(Recording {
-            store: Sqlite::open(path)?,
+            store: SqliteStore::open(path)?,
             commits: Mutex::default(),
         })
     }
 
-    pub(crate) fn take(&self) -> Vec<Vec<Advance>> {
+    pub(crate) fn take(&self) -> Vec<Vec<StoreStep>> {
         let mut commits = self.commits.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut *commits)
     }
 }
 
 impl Store for Recording {
-    fn advance(&self, steps: Vec<Advance>) -> Result<Vec<Applied>, StoreError> {
+    fn commit_steps(&self, steps: Vec<StoreStep>) -> Result<Vec<Applied>, StoreError> {
         let mut commits = self.commits.lock().unwrap_or_else(PoisonError::into_inner);
         commits.push(steps.clone());
-        self.store.advance(steps)
+        self.store.commit_steps(steps)
     }
-    fn prune(&self, kept: &Retention) -> Result<Pruned, StoreError> {
-        self.store.prune(kept)
+    fn prune_rows(&self, kept: &RetentionLimits) -> Result<PrunedCounts, StoreError> {
+        self.store.prune_rows(kept)
     }
-    fn backup(&self, to: &Path) -> Result<(), StoreError> {
-        self.store.backup(to)
+    fn write_backup(&self, to: &Path) -> Result<(), StoreError> {
+        self.store.write_backup(to)
     }
-    fn job(&self, id: &str) -> Result<Option<JobRow>, StoreError> {
-        self.store.job(id)
+    fn find_job(&self, id: &str) -> Result<Option<JobRow>, StoreError> {
+        self.store.find_job(id)
     }
-    fn jobs(&self, wanted: &JobQuery) -> Result<Vec<JobRow>, StoreError> {
-        self.store.jobs(wanted)
+    fn list_jobs(&self, wanted: &JobQuery) -> Result<Vec<JobRow>, StoreError> {
+        self.store.list_jobs(wanted)
     }
     fn open_jobs(&self) -> Result<Vec<JobRow>, StoreError> {
         self.store.open_jobs()
     }
-    fn counts(&self) -> Result<Vec<(TaskStatus, u64)>, StoreError> {
-        self.store.counts()
+    fn count_by_status(&self) -> Result<Vec<(TaskStatus, u64)>, StoreError> {
+        self.store.count_by_status()
     }
-    fn dependents(&self, id: &str) -> Result<Vec<String>, StoreError> {
-        self.store.dependents(id)
+    fn dependents_of(&self, id: &str) -> Result<Vec<String>, StoreError> {
+        self.store.dependents_of(id)
     }
-    fn record(&self, id: &str) -> Result<Option<Record>, StoreError> {
-        self.store.record(id)
+    fn find_record(&self, id: &str) -> Result<Option<JobRecord>, StoreError> {
+        self.store.find_record(id)
     }
-    fn records(&self, wanted: &RecordQuery) -> Result<Vec<Record>, StoreError> {
-        self.store.records(wanted)
+    fn list_records(&self, wanted: &RecordQuery) -> Result<Vec<JobRecord>, StoreError> {
+        self.store.list_records(wanted)
     }
-    fn events(&self, wanted: &EventQuery) -> Result<Vec<EventRow>, StoreError> {
-        self.store.events(wanted)
+    fn list_events(&self, wanted: &EventQuery) -> Result<Vec<EventRow>, StoreError> {
+        self.store.list_events(wanted)
     }
-    fn feed(&self) -> Result<(u64, u64), StoreError> {
-        self.store.feed()
+    fn feed_range(&self) -> Result<(u64, u64), StoreError> {
+        self.store.feed_range()
     }
-    fn effects(&self) -> Result<Vec<EffectRow>, StoreError> {
-        self.store.effects()
+    fn open_effects(&self) -> Result<Vec<EffectRow>, StoreError> {
+        self.store.open_effects()
     }
-    fn deliveries(&self, job: &str) -> Result<Vec<DeliveryRow>, StoreError> {
-        self.store.deliveries(job)
+    fn deliveries_of(&self, job: &str) -> Result<Vec<DeliveryRow>, StoreError> {
+        self.store.deliveries_of(job)
     }
-    fn timers(&self) -> Result<Vec<TimerRow>, StoreError> {
-        self.store.timers()
+    fn list_timers(&self) -> Result<Vec<TimerRow>, StoreError> {
+        self.store.list_timers()
     }
-    fn spend(&self, wanted: &SpendQuery) -> Result<Vec<SpendRow>, StoreError> {
-        self.store.spend(wanted)
+    fn list_spend(&self, wanted: &SpendQuery) -> Result<Vec<SpendRow>, StoreError> {
+        self.store.list_spend(wanted)
     }
-    fn request(&self, id: &str) -> Result<Option<Value>, StoreError> {
-        self.store.request(id)
+    fn stored_response(&self, id: &str) -> Result<Option<Value>, StoreError> {
+        self.store.stored_response(id)
     }
 }
 
@@ -95,19 +95,19 @@ impl Store for Recording {
 pub(crate) type Row = (&'static str, Vec<Cell>);
 
 /// The rows of a step, spelled beforehand. What is looked at before writing is not among them.
-pub(crate) fn rows(step: &Advance) -> Vec<Row> {
+pub(crate) fn rows(step: &StoreStep) -> Vec<Row> {
     step.changes
         .iter()
         .flat_map(|change| of_change(change, step.at))
         .collect()
 }
 
-fn of_change(change: &Change, at: Timestamp) -> Vec<Row> {
+fn of_change(change: &JobChange, at: Timestamp) -> Vec<Row> {
     let text = |text: &str| Cell::from(text.to_owned());
     let json = |value: &Value| Cell::from(value.to_string());
     let number = |number: u64| Cell::from(i64::try_from(number).unwrap_or(i64::MAX));
     let mut rows = Vec::new();
-    if let Next::Is(job, about) = &change.next {
+    if let NextJobState::Is(job, about) = &change.next {
         let about_text = serde_json::to_string(about).unwrap_or_default();
         let named = |name: &Option<String>| name.clone().map_or(Cell::Null, Cell::from);
         rows.push((
@@ -173,7 +173,7 @@ fn of_change(change: &Change, at: Timestamp) -> Vec<Row> {
 /// The same tables and settings, without the store.
 pub(crate) fn connect(path: &Path) -> Outcome<Connection> {
     // It makes the tables, and lets go of them.
-    drop(Sqlite::open(path)?);
+    drop(SqliteStore::open(path)?);
     let db = Connection::open(path)?;
     db.execute_batch(
         "PRAGMA journal_mode = wal; PRAGMA synchronous = full; PRAGMA foreign_keys = on",

@@ -5,7 +5,7 @@ use crate::graphs::{self, Shape};
 use crate::measure::{Contender, cpu_time, in_turns};
 use crate::options::Options;
 use crate::report::Report;
-use bowline_machines::orchestrate::{Command, Config, Graph, Next, next};
+use bowline_machines::orchestrate::{Command, NextWork, OrchestrationLimits, TaskGraph, next_work};
 use std::collections::VecDeque;
 use std::hint::black_box;
 use std::sync::Arc;
@@ -57,16 +57,16 @@ pub(crate) fn run(options: &Options) -> Outcome<Report> {
 }
 
 /// Works the whole run off, with as many tasks at once as it allows.
-fn complete_all(graph: &Arc<Graph>) -> Outcome<Duration> {
-    let config = Config {
+fn complete_all(graph: &Arc<TaskGraph>) -> Outcome<Duration> {
+    let config = OrchestrationLimits {
         max_parallel: PARALLEL,
-        ..Config::default()
+        ..OrchestrationLimits::default()
     };
-    let mut run = graphs::begin(graph).with_config(config);
+    let mut run = graphs::begin(graph).with_limits(config);
     let (taken, done) = cpu_time(|| -> Outcome {
         let mut running = VecDeque::new();
         for _ in 0..graph.len() {
-            if let Next::Ready(ready) = next(&run) {
+            if let NextWork::Ready(ready) = next_work(&run) {
                 for id in ready {
                     graphs::advance(&mut run, Command::Start { id: id.clone() })?;
                     running.push_back(id);
@@ -78,8 +78,8 @@ fn complete_all(graph: &Arc<Graph>) -> Outcome<Duration> {
         Ok(())
     });
     done?;
-    match next(&run) {
-        Next::PhaseDone(1) => Ok(taken),
+    match next_work(&run) {
+        NextWork::PhaseDone(1) => Ok(taken),
         other => Err(format!("a finished run says {other:?}").into()),
     }
 }

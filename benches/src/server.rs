@@ -6,9 +6,9 @@ use crate::measure::Samples;
 use crate::options::Options;
 use crate::report::{Bound, Report};
 use crate::shims::{Live, Memory};
-use bowline_machines::job::{Command as JobCommand, Job, JobMachine, Kind};
+use bowline_machines::job::{Command as JobCommand, Job, JobKind, JobMachine};
 use bowline_machines::{Machine as _, Timestamp};
-use bowline_store::{About, JobRow, Sqlite};
+use bowline_store::{JobAttributes, JobRow, SqliteStore};
 use bowline_supervisor::Attempt;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -147,14 +147,14 @@ fn pending(folder: &Path, count: usize) -> Outcome {
     let job = Job {
         title: "Tea".into(),
         description: "A shop for tea".into(),
-        kind: Some(Kind::Custom),
+        kind: Some(JobKind::Custom),
         ..Job::draft()
     };
     let job = JobMachine::step(&job, JobCommand::Submit, at)?.next;
-    let about = About {
+    let about = JobAttributes {
         type_name: Some("custom".into()),
         created_at: at.0,
-        ..About::default()
+        ..JobAttributes::default()
     };
     let row = JobRow {
         id: String::new(),
@@ -162,7 +162,7 @@ fn pending(folder: &Path, count: usize) -> Outcome {
         job: job.into(),
         about: about.into(),
     };
-    let store = Sqlite::open(&data.join("store.sqlite"))?;
+    let store = SqliteStore::open(&data.join("store.sqlite"))?;
     fill(&store, &row, count + 1)
 }
 

@@ -86,7 +86,7 @@ fn glossary() -> Option<(String, String)> {
         "passed",
         "escalated",
     ];
-    let row = |word: &str| format!("| `{word}` | {} |\n", Status::of(word).say(Lang::Ko));
+    let row = |word: &str| format!("| `{word}` | {} |\n", Status::from_word(word).say(Lang::Ko));
     let rows: String = words.map(row).concat();
     let table = format!("| In a file | 한국어 |\n|---|---|\n{rows}");
     Some((
@@ -100,7 +100,7 @@ fn machine_pages() -> Vec<(String, String)> {
     vec![
         machine(
             "thinking",
-            table::page::<ThinkingMachine>(
+            table::render_page::<ThinkingMachine>(
                 "Thinking runs",
                 "Four stages, one after the other. The table follows the second stage, `selection`; the others obey the \
                  same rules with their own required outputs (planning: any output; selection: \
@@ -110,7 +110,7 @@ fn machine_pages() -> Vec<(String, String)> {
         ),
         machine(
             "memory",
-            table::page::<PlanMachine>(
+            table::render_page::<PlanMachine>(
                 "Memory: one current task with steps",
                 "One task is current; further ones wait in a queue. A step has three tries, then the task waits for a \
                  person. Finishing and cancelling push the task into the history and promote the next one.",
@@ -118,7 +118,7 @@ fn machine_pages() -> Vec<(String, String)> {
         ),
         machine(
             "job",
-            table::page::<JobMachine>(
+            table::render_page::<JobMachine>(
                 "Jobs: a task of the server and its agent",
                 "The task and its agent move as one. An agent is stopped while it waits for a review, an answer or a \
                  dependency; a person's pause is never lifted by a timer. A phase ends with a verification, at most three \
@@ -127,7 +127,7 @@ fn machine_pages() -> Vec<(String, String)> {
         ),
         machine(
             "develop",
-            table::page::<DevelopMachine>(
+            table::render_page::<DevelopMachine>(
                 "Develop runs: phases, gates and checkpoints",
                 "A gate passes only in its phase and only by evidence. A checkpoint has three attempts, then a person \
                  decides. Going back closes gates.",
@@ -135,7 +135,7 @@ fn machine_pages() -> Vec<(String, String)> {
         ),
         machine(
             "orchestrate",
-            table::page::<OrchestrateMachine>(
+            table::render_page::<OrchestrateMachine>(
                 "Orchestrate: a graph of tasks in phases",
                 "Only tasks of the current phase become ready. A failure blocks everything that depends on it, directly \
                  or not; a retry or a forced completion unblocks it again. A phase ends when all its tasks are completed \

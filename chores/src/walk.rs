@@ -1,6 +1,6 @@
 //! A walk through what there is: every command is printed, run, and shown.
 
-use bowline_test_support::words;
+use bowline_test_support::split_command_line;
 use std::path::Path;
 use std::process::Command;
 use xtask::Outcome;
@@ -93,7 +93,7 @@ pub(crate) fn run() -> Outcome {
 
 fn run_and_show(bowline: &Path, folder: &Path, line: &str, code: i32) -> Outcome {
     println!("\n$ bowline {line}");
-    let words = words(line);
+    let words = split_command_line(line);
     let output = Command::new(bowline)
         .args(&words)
         .current_dir(folder)

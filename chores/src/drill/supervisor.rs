@@ -9,7 +9,7 @@ use bowline_supervisor::{
     ObservedState, OutputBlockReason, OutputStream, ShimHandle, ShimProgram, WantedState,
     sweep_attempt,
 };
-use bowline_test_support::{Lack, skip, wait_until};
+use bowline_test_support::{MissingRequirement, skip_test, wait_until};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -414,8 +414,8 @@ fn full_disk(shim: &Path) -> Outcome {
         output.is_ok_and(|output| output.status.success())
     };
     if !mount("size=2m") {
-        skip(
-            Lack::Mounting,
+        skip_test(
+            MissingRequirement::Mounting,
             "full disk: a small file system cannot be mounted here",
         );
         return Ok(());

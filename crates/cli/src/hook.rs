@@ -28,5 +28,5 @@ fn help() -> ExitCode {
          Events: pre-tool-use, post-tool-use, session-start, subagent-start, pre-compact, stop,\n\
          user-prompt-submit; without one, the message names it\n",
     );
-    crate::output::finished(ExitCode::SUCCESS, bowline_words::Lang::of_environment())
+    crate::output::finished(ExitCode::SUCCESS, bowline_words::Lang::from_environment())
 }

@@ -38,7 +38,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             let lang =
-                usage::language(&arguments).unwrap_or_else(bowline_words::Lang::of_environment);
+                usage::language(&arguments).unwrap_or_else(bowline_words::Lang::from_environment);
             return output::finished(usage::tell(&error, &arguments, lang, json), lang);
         }
     };

@@ -7,7 +7,7 @@ use bowline_engine::formats::finding::{Finding, Severity};
 use bowline_engine::formats::json::JsonDocument;
 use bowline_engine::{Context, Error, ExitClass, advice};
 use bowline_words::Lang;
-use bowline_words::message::{Did, Label, Told};
+use bowline_words::message::{Confirmation, Label, OutputNote};
 use serde_json::{Value, json};
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -37,7 +37,7 @@ impl Output {
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         Output {
             json: common.json,
-            lang: common.lang.map_or_else(Lang::of_environment, Lang::from),
+            lang: common.lang.map_or_else(Lang::from_environment, Lang::from),
             dry_run: common.dry_run,
             colour: !plain && std::io::stdout().is_terminal(),
         }
@@ -49,12 +49,12 @@ impl Output {
     }
 
     /// Prints a sentence on stderr, after a label that says how much it matters.
-    pub(crate) fn remark(&self, weight: Label, told: &Told) {
+    pub(crate) fn remark(&self, weight: Label, told: &OutputNote) {
         self.talk(&format!("{}: {}", self.label(weight), told.say(self.lang)));
     }
 
     /// Asks a person; `None` without a terminal or in a dry run.
-    pub(crate) fn ask(&self, question: &Told) -> Option<String> {
+    pub(crate) fn ask(&self, question: &OutputNote) -> Option<String> {
         if !io::stdin().is_terminal() || !io::stderr().is_terminal() || self.dry_run {
             return None;
         }
@@ -129,7 +129,7 @@ impl Output {
         &self,
         context: &Context,
         changed: &ChangeOutcome<S>,
-        did: &Did,
+        did: &Confirmation,
     ) -> ExitCode {
         if self.json {
             self.line(&self.changed_json(context, changed).to_string());
@@ -310,9 +310,9 @@ pub(crate) fn finished(code: ExitCode, lang: Lang) -> ExitCode {
         return code;
     }
     let cause = bowline_engine::words::system_cause(error);
-    let message = Told::OutputUnwritten { cause }.say(lang);
+    let message = OutputNote::OutputUnwritten { cause }.say(lang);
     talk(&format!("{}[io]: {message}", Label::Error.say(lang)));
-    let hint = Told::OutputUnwrittenHint.say(lang);
+    let hint = OutputNote::OutputUnwrittenHint.say(lang);
     talk(&format!("{}: {hint}", Label::Hint.say(lang)));
     exit_code(ExitClass::Failure)
 }

@@ -60,7 +60,7 @@ pub(crate) fn tell(
     if let Some(line) = usage_line(error) {
         let line = match lang {
             Lang::En => line,
-            Lang::Ko => korean_help::framed(&line),
+            Lang::Ko => korean_help::translate_frame(&line),
         };
         talk(&format!("{}: {line}", Label::Usage.say(lang)));
     }

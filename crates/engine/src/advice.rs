@@ -5,8 +5,8 @@ use crate::files::FileView;
 use crate::kinds::{DocumentState, FileKind};
 use crate::workspace;
 pub use bowline_gate::advice::{NextCommand, quote_word};
-use bowline_machines::Advice;
-use bowline_machines::thinking::{Metric, Stage};
+use bowline_machines::CommandAdvice;
+use bowline_machines::thinking::{QualityMetric, ThinkingStage};
 use bowline_words::Lang;
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub(crate) fn complete_advice(
     kind: FileKind,
     state: &DocumentState,
-    advice: Advice,
+    advice: CommandAdvice,
 ) -> NextCommand {
     let more = match state {
         DocumentState::Thinking(sheet) => of_thinking(&sheet.run, &advice),
@@ -39,7 +39,10 @@ pub(crate) fn complete_advice(
     }
 }
 
-fn of_thinking(run: &bowline_machines::thinking::Run, advice: &Advice) -> String {
+fn of_thinking(
+    run: &bowline_machines::thinking::ThinkingRunState,
+    advice: &CommandAdvice,
+) -> String {
     let named = |names: Vec<&str>, word: &str| match names.is_empty() {
         true => format!("NAME={word}"),
         false => {
@@ -49,9 +52,9 @@ fn of_thinking(run: &bowline_machines::thinking::Run, advice: &Advice) -> String
     };
     match advice.verb {
         "complete" => {
-            let stage = advice.target.as_deref().and_then(Stage::from_name);
+            let stage = advice.target.as_deref().and_then(ThinkingStage::from_name);
             // Only the planning stage has no output file that is found by name.
-            let planning = stage.filter(|stage| *stage == Stage::Planning);
+            let planning = stage.filter(|stage| *stage == ThinkingStage::Planning);
             match planning.is_some_and(|stage| run.stage(stage).outputs.is_empty()) {
                 true => "--output PATH".into(),
                 false => String::new(),
@@ -65,9 +68,9 @@ fn of_thinking(run: &bowline_machines::thinking::Run, advice: &Advice) -> String
             named(open.map(|score| score.name.as_str()).collect(), "SCORE")
         }
         "quality" => {
-            let open = Metric::ALL.into_iter();
+            let open = QualityMetric::ALL.into_iter();
             let open = open.filter(|metric| run.metrics.get(*metric).is_none());
-            named(open.map(Metric::name).collect(), "VALUE")
+            named(open.map(QualityMetric::name).collect(), "VALUE")
         }
         "feedback record" => "--metric NAME=VALUE --target VALUE".into(),
         _ => String::new(),

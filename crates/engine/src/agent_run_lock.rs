@@ -10,7 +10,8 @@ use crate::error::Error;
 use crate::files::KnownFile;
 use bowline_gate::locate::state_home_in;
 use bowline_statefiles::{
-    self as statefiles, Change, ContentHash, Held, Layout, StateFile, Written,
+    self as statefiles, ContentHash, DocumentChange, FileLayout, StateFile, StateFileGuard,
+    WriteOutcome,
 };
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -25,7 +26,7 @@ const FILE_NAME: &str = "run.json";
 #[derive(Debug)]
 pub struct AgentRunLock {
     folder: PathBuf,
-    held: Held,
+    held: StateFileGuard,
 }
 
 impl AgentRunLock {
@@ -36,8 +37,8 @@ impl AgentRunLock {
         let mut request = context.new_request();
         // The command line may begin with a path, not with the verb.
         request.what = format!("bowline {} run", file.kind.command_noun());
-        let mut held = match right.hold(&request) {
-            Err(statefiles::Error::Locked {
+        let mut held = match right.lock_for_writing(&request) {
+            Err(statefiles::StateFileError::Locked {
                 owner, waited_ms, ..
             }) => {
                 return Err(locked_error(file, owner, waited_ms));
@@ -46,7 +47,9 @@ impl AgentRunLock {
         };
         // Each run has a number of its own: orders of an earlier run no longer count.
         let text = format!("{{\"request\":\"{}\"}}\n", request.id);
-        while held.replace(&request, &Change::to(text.clone()))? == Written::Theirs {}
+        while held.replace_document(&request, &DocumentChange::replace_with(text.clone()))?
+            == WriteOutcome::Theirs
+        {}
         Ok(AgentRunLock { folder, held })
     }
 
@@ -71,14 +74,14 @@ pub(crate) fn is_free(context: &Context, file: &KnownFile) -> Result<(), Error> 
 }
 
 fn run_lock_file(context: &Context, folder: &Path) -> StateFile {
-    StateFile::new(Layout::new(folder.join(FILE_NAME)))
+    StateFile::new(FileLayout::new(folder.join(FILE_NAME)))
         .with_disk(context.disk.clone())
         .with_lock_wait(WAIT.min(context.lock_wait))
 }
 
 /// Names the state file, which people know.
-fn locked_error(file: &KnownFile, owner: Box<statefiles::Owner>, waited_ms: u64) -> Error {
-    Error::File(statefiles::Error::Locked {
+fn locked_error(file: &KnownFile, owner: Box<statefiles::LockHolder>, waited_ms: u64) -> Error {
+    Error::File(statefiles::StateFileError::Locked {
         path: file.path.clone(),
         owner,
         waited_ms,
@@ -89,7 +92,7 @@ fn folder_of(context: &Context, file: &KnownFile) -> PathBuf {
     let variable = |name| context.variables.get(name).map(OsStr::to_owned);
     let path = file.path.canonicalize();
     let path = path.unwrap_or_else(|_| file.path.clone());
-    let key = ContentHash::of(path.as_os_str().as_encoded_bytes());
+    let key = ContentHash::of_bytes(path.as_os_str().as_encoded_bytes());
     state_home_in(variable)
         .join("bowline/runs")
         .join(key.to_string())

@@ -13,16 +13,16 @@ use crate::workspace::locate_file;
 use bowline_formats::StateFormat as _;
 use bowline_formats::orchestrate::OrchestrateFile;
 use bowline_machines::develop::{
-    ATTEMPTS_MAX, Choice, Command as Develop, DevelopMachine, Evidence, FailureClass, Gate, Phase,
-    Run, Strategy,
+    ATTEMPTS_MAX, Command as Develop, DevelopMachine, DevelopPhase, DevelopRunState, FailureClass,
+    Gate, ImplementationStrategy, StrategyChoice, SubmittedEvidence,
 };
 use bowline_machines::orchestrate::{
-    Command as Node, Id, OrchestrateMachine, PhaseEnd, Run as Orchestration,
+    Command as Node, NodeId, OrchestrateMachine, OrchestrationState as Orchestration, PhaseEnd,
 };
 use bowline_machines::plan::{
-    Command as Plan, FailureKind, Memory, NewStep, NewTask, PlanMachine, StepStatus, TaskResult,
+    Command as Plan, FailureKind, NewStep, NewTask, PlanMachine, StepStatus, TaskMemory, TaskResult,
 };
-use bowline_machines::thinking::Metric;
+use bowline_machines::thinking::QualityMetric;
 use bowline_machines::{Actor, Machine as _, Timestamp};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -151,7 +151,7 @@ pub fn allowed_verbs(
         DocumentState::AgentMemory(_) => of_values().to_vec(),
     };
     if view.kind.command_noun() == FileKind::TaskState.command_noun() {
-        let copies = file.file.archived()?;
+        let copies = file.file.archived_copies()?;
         let names = copies.iter().filter_map(|path| path.file_name());
         let names: Vec<String> = names
             .map(|name| name.to_string_lossy().into_owned())
@@ -247,7 +247,7 @@ fn of_thinking(view: &FileView, beside: &[(FileKind, PathBuf)]) -> Vec<AllowedVe
     };
     let scores = sheet.run.evaluation.scores.iter();
     let scores = scores.map(|one| one.name.clone()).collect();
-    let metrics = Metric::ALL.map(|it| it.name().to_owned()).to_vec();
+    let metrics = QualityMetric::ALL.map(|it| it.name().to_owned()).to_vec();
     let numbers = |verb, values| AllowedVerb {
         values,
         ..AllowedVerb::new(verb)
@@ -286,7 +286,7 @@ fn of_thinking(view: &FileView, beside: &[(FileKind, PathBuf)]) -> Vec<AllowedVe
     all
 }
 
-fn of_memory(memory: &Memory, at: Timestamp) -> Vec<AllowedVerb> {
+fn of_memory(memory: &TaskMemory, at: Timestamp) -> Vec<AllowedVerb> {
     let may = |command: Plan| PlanMachine::step(memory, command, at).is_ok();
     let task = NewTask {
         id: TEXT_PLACEHOLDER.to_owned(),
@@ -381,7 +381,7 @@ fn of_develop(
     context: &Context,
     file: &KnownFile,
     view: &FileView,
-    run: Option<&Run>,
+    run: Option<&DevelopRunState>,
     at: Timestamp,
 ) -> Result<Vec<AllowedVerb>, Error> {
     let known = RunRecords::from_journal(context, file, view.history.as_ref())?;
@@ -399,7 +399,7 @@ fn of_develop(
         checkpoints: Vec::new(),
     };
     let implement = Develop::Implement {
-        choice: Choice::Named(Strategy::Direct),
+        choice: StrategyChoice::Named(ImplementationStrategy::Direct),
     };
     let adopt = Develop::Adopt {
         owned: known.ledger.adopted,
@@ -430,11 +430,11 @@ fn of_develop(
         let on = |allowed: AllowedVerb| allowed.with_id(gate.name());
         let runs = seal.as_ref().and_then(|seal| seal.rules.gate_command(gate));
         let evidence = match runs {
-            Some(_) => Evidence::Sealed {
+            Some(_) => SubmittedEvidence::Sealed {
                 exit_code: 0,
                 stale: false,
             },
-            None => Evidence::Given { exit_code: 0 },
+            None => SubmittedEvidence::Given { exit_code: 0 },
         };
         let asked: &[VerbInput] = if runs.is_some() {
             &[]
@@ -445,7 +445,7 @@ fn of_develop(
             runs: runs.map(str::to_owned),
             ..AllowedVerb::new("gate-pass").with_required(asked)
         };
-        let by_hand = Evidence::ByHand {
+        let by_hand = SubmittedEvidence::ByHand {
             reason: TEXT_PLACEHOLDER.to_owned(),
         };
         let passes = |evidence| may(Develop::GatePass { gate, evidence, by });
@@ -474,7 +474,7 @@ fn of_develop(
         }
         let pass = Develop::CheckpointPass {
             id: id.clone(),
-            evidence: Evidence::None,
+            evidence: SubmittedEvidence::None,
             attempts_max,
         };
         if may(pass) {
@@ -496,7 +496,7 @@ fn of_develop(
             all.push(on(AllowedVerb::new("checkpoint-fail").with_codes(classes)));
         }
     }
-    let back = Phase::ALL.into_iter();
+    let back = DevelopPhase::ALL.into_iter();
     let back = back.filter(|&phase| may(Develop::Back { phase, by }));
     let ids: Vec<String> = back.map(|phase| phase.name().to_owned()).collect();
     if !ids.is_empty() {
@@ -521,8 +521,8 @@ fn of_orchestration(run: &Orchestration, at: Timestamp) -> Vec<AllowedVerb> {
         all.push(AllowedVerb::new("phase-finish").with_id(phase.to_string()));
     }
     let nodes = &run.graph().ids()[..run.graph().len().min(NODES_MAX)];
-    let on_each = |allowed: AllowedVerb, command: &dyn Fn(Id) -> Node| {
-        let ids = nodes.iter().filter(|id| may(command(Id::clone(id))));
+    let on_each = |allowed: AllowedVerb, command: &dyn Fn(NodeId) -> Node| {
+        let ids = nodes.iter().filter(|id| may(command(NodeId::clone(id))));
         let ids: Vec<String> = ids.map(ToString::to_string).collect();
         (!ids.is_empty()).then_some(AllowedVerb { ids, ..allowed })
     };

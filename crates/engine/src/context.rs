@@ -8,7 +8,7 @@ use crate::kinds::FileKind;
 use crate::relay_process;
 use bowline_formats::time;
 use bowline_machines::{Actor, Timestamp};
-use bowline_statefiles::{Disk, Request};
+use bowline_statefiles::{Disk, WriteRequest};
 use bowline_words::Lang;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -129,7 +129,7 @@ impl Context {
             evidence_key,
             unsandboxed_signing: false,
             variables,
-            lang: Lang::of_environment(),
+            lang: Lang::from_environment(),
             here: std::path::absolute(".").unwrap_or_else(|_| PathBuf::from(".")),
             seen: ExpectedVersion::default(),
         }
@@ -197,12 +197,12 @@ impl Context {
     }
 
     /// Creates the request under which a file is written.
-    pub(crate) fn new_request(&self) -> Request {
+    pub(crate) fn new_request(&self) -> WriteRequest {
         let now_ms = self.clock.now_ms();
         // A process may make many within one millisecond.
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        Request {
+        WriteRequest {
             id: format!("{now_ms:x}-{:x}-{count:x}", std::process::id()),
             at: time::format_utc(self.now()),
             now_ms,

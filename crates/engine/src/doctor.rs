@@ -9,10 +9,10 @@ use crate::operations::develop::run_in;
 use crate::operations::memory::MemoryFolder;
 use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::json::JsonDocument;
-use bowline_machines::develop::{CheckpointStatus, Gate, Run};
+use bowline_machines::develop::{CheckpointStatus, DevelopRunState, Gate};
 use bowline_statefiles::JournalCheck;
 use bowline_supervisor::RELAY_VARIABLE;
-use bowline_words::message::{Found, Repair, Unrelayed};
+use bowline_words::message::{FileFinding, Repair, Unrelayed};
 use serde_json::json;
 use std::cell::RefCell;
 use std::path::Path;
@@ -58,9 +58,12 @@ pub fn examine_file(context: &Context, file: &KnownFile) -> Result<Diagnosis, Er
             // Only an outside edit loses transitions, and only then the history is read.
             let may_lack = journals.outside || view.edited.is_some();
             let healed = match may_lack {
-                true => {
-                    lost_updates::reapply_lost(file.kind, &file.file.history()?, now, view.edited)
-                }
+                true => lost_updates::reapply_lost(
+                    file.kind,
+                    &file.file.read_history()?,
+                    now,
+                    view.edited,
+                ),
                 false => None,
             };
             if let Some((_, lost)) = healed {
@@ -81,7 +84,7 @@ pub fn examine_file(context: &Context, file: &KnownFile) -> Result<Diagnosis, Er
             severity: Severity::Error,
             code: "history_owed",
             pointer: String::new(),
-            message: Found::HistoryOwed,
+            message: FileFinding::HistoryOwed,
             repair: Some(Repair::WriteThere),
         });
     }
@@ -96,7 +99,7 @@ fn journal_findings(journals: &JournalCheck) -> Vec<Finding> {
         severity: Severity::Warning,
         code: one.code(),
         pointer: String::new(),
-        message: Found::Told {
+        message: FileFinding::Noticed {
             notice: Box::new(crate::words::storage_notice(one)),
         },
         repair: None,
@@ -105,7 +108,7 @@ fn journal_findings(journals: &JournalCheck) -> Vec<Finding> {
         severity: Severity::Warning,
         code: "journal_broken",
         pointer: String::new(),
-        message: Found::JournalGap { from, to },
+        message: FileFinding::JournalGap { from, to },
         repair: None,
     });
     bad.chain(gap).collect()
@@ -232,13 +235,13 @@ fn apply_repairs(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error
 
 /// Converts a notice about a file to a repair.
 fn repair_from_notice(notice: &FileNotice) -> Repair {
-    Repair::Told {
+    Repair::Noticed {
         notice: Box::new(notice.to_message()),
     }
 }
 
 /// Lists what a repaired run no longer has.
-fn taken_back(found: &Run, left: &Run) -> Vec<Repair> {
+fn taken_back(found: &DevelopRunState, left: &DevelopRunState) -> Vec<Repair> {
     let mut told = Vec::new();
     if found.phase != left.phase {
         let (left, found) = (left.phase.name(), found.phase.name());
@@ -255,7 +258,7 @@ fn taken_back(found: &Run, left: &Run) -> Vec<Repair> {
             gates: gates.join(", "),
         });
     }
-    let open = left.unpassed();
+    let open = left.unpassed_checkpoints();
     let again: Vec<&str> = found
         .checkpoints
         .iter()

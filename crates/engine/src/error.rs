@@ -9,12 +9,12 @@ use bowline_formats::finding::Finding;
 use bowline_formats::foreign::OTHER_PROGRAM;
 use bowline_formats::memory::path;
 use bowline_formats::tasks_md;
-use bowline_machines::{Refuse, develop, orchestrate, plan, thinking};
+use bowline_machines::{CodedRefusal, develop, orchestrate, plan, thinking};
 use bowline_statefiles as statefiles;
 use bowline_words::Lang;
 use bowline_words::message::{
-    Advice, BadSetting, Change, Doubt, EvidenceTrouble, Found, NotRun, PathTrouble, Reason, Spent,
-    Unrelayed, Why, Wrong,
+    Advice, BadSetting, Change, Doubt, EvidenceTrouble, FileFinding, NotRun, PathTrouble, Reason,
+    Spent, Unrelayed, Why, Wrong,
 };
 use std::path::{Path, PathBuf};
 
@@ -59,7 +59,7 @@ impl MachineRefusal {
     }
 }
 
-impl Refuse for MachineRefusal {
+impl CodedRefusal for MachineRefusal {
     fn code(&self) -> &'static str {
         match self {
             MachineRefusal::Thinking(refusal) => refusal.code(),
@@ -175,7 +175,7 @@ pub enum Error {
     NewerVersion {
         path: PathBuf,
         /// Finding that names the version.
-        found: Found,
+        found: FileFinding,
     },
     /// An agent used a verb that only a person may use.
     NeedsPerson {
@@ -261,7 +261,7 @@ pub enum Error {
         error: Box<Error>,
     },
     /// The file could not be locked, read or written.
-    File(statefiles::Error),
+    File(statefiles::StateFileError),
     /// An agent's process failed, or its shim refused.
     Agent(bowline_supervisor::SupervisorError),
     /// There is no attempt with such an id.
@@ -541,16 +541,15 @@ impl Error {
             },
             Error::AfterRepair { error, .. } => error.exit_class(),
             Error::File(error) => match error {
-                statefiles::Error::Locked { .. } | statefiles::Error::Contended { .. } => {
-                    ExitClass::Locked
-                }
-                statefiles::Error::NoSuchVersion { .. } => ExitClass::NotFound,
-                statefiles::Error::NotUtf8 { .. }
-                | statefiles::Error::NotRegular { .. }
-                | statefiles::Error::TooBig { .. }
-                | statefiles::Error::LinkLoop { .. }
-                | statefiles::Error::NotRebuildable { .. }
-                | statefiles::Error::NothingToRestore { .. } => ExitClass::Damaged,
+                statefiles::StateFileError::Locked { .. }
+                | statefiles::StateFileError::Contended { .. } => ExitClass::Locked,
+                statefiles::StateFileError::NoSuchVersion { .. } => ExitClass::NotFound,
+                statefiles::StateFileError::NotUtf8 { .. }
+                | statefiles::StateFileError::NotRegular { .. }
+                | statefiles::StateFileError::TooBig { .. }
+                | statefiles::StateFileError::LinkLoop { .. }
+                | statefiles::StateFileError::NotRebuildable { .. }
+                | statefiles::StateFileError::NothingToRestore { .. } => ExitClass::Damaged,
                 _ => ExitClass::Failure,
             },
         }
@@ -587,8 +586,8 @@ impl From<EvidenceTrouble> for Error {
     }
 }
 
-impl From<statefiles::Error> for Error {
-    fn from(error: statefiles::Error) -> Self {
+impl From<statefiles::StateFileError> for Error {
+    fn from(error: statefiles::StateFileError) -> Self {
         Error::File(error)
     }
 }

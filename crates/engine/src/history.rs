@@ -9,7 +9,7 @@ use crate::lost_updates::OlderVersions;
 use bowline_formats::json::JsonDocument;
 use bowline_formats::transition::{LINE_TYPE, Transition};
 use bowline_machines::Actor;
-use bowline_statefiles::{History, Line, Snapshot, kind};
+use bowline_statefiles::{FileSnapshot, JournalHistory, JournalLine, kind};
 use bowline_words::message::{Advice, Wrong};
 use serde_json::{Value, json};
 use std::cell::Cell;
@@ -24,7 +24,7 @@ const RECENT_LINES: [usize; 2] = [64, 1_024];
 
 /// Returns the transitions of a file, outside edits included, the oldest first.
 pub fn read_transitions(file: &KnownFile) -> Result<Vec<Transition>, Error> {
-    Ok(transitions_in(file, &file.file.history()?))
+    Ok(transitions_in(file, &file.file.read_history()?))
 }
 
 /// Latest transitions of a file.
@@ -46,7 +46,7 @@ pub struct HistoryStart {
 }
 
 impl HistoryStart {
-    fn from_history(history: &History) -> Option<Self> {
+    fn from_history(history: &JournalHistory) -> Option<Self> {
         history.begins_with().map(|line| HistoryStart {
             sequence: line.seq,
             at: line.at.clone(),
@@ -86,9 +86,9 @@ pub fn last_transitions(file: &KnownFile, last: Option<usize>) -> Result<RecentT
 /// `end` is the document after its last line.
 fn query_history<T>(
     file: &KnownFile,
-    seen: Option<&Arc<History>>,
+    seen: Option<&Arc<JournalHistory>>,
     end: Option<&str>,
-    ask: impl Fn(&History) -> Result<T, Error>,
+    ask: impl Fn(&JournalHistory) -> Result<T, Error>,
 ) -> Result<T, Error> {
     if let Some(history) = seen {
         return ask(history);
@@ -103,10 +103,10 @@ fn query_history<T>(
     ask(&file.file.recent_history(usize::MAX, end)?)
 }
 
-fn transitions_in(file: &KnownFile, history: &History) -> Vec<Transition> {
+fn transitions_in(file: &KnownFile, history: &JournalHistory) -> Vec<Transition> {
     let mut older = OlderVersions::default();
     let mut told = Vec::new();
-    for line in history.lines() {
+    for line in history.effective_lines() {
         let put_back = older.record_line(file.kind, history, line);
         told.extend(transition_of_line(file, line, put_back));
     }
@@ -115,7 +115,11 @@ fn transitions_in(file: &KnownFile, history: &History) -> Vec<Transition> {
 
 /// Converts a journal line to a transition; `put_back` is the older version that an outside edit
 /// restored.
-fn transition_of_line(file: &KnownFile, line: &Line, put_back: Option<u64>) -> Option<Transition> {
+fn transition_of_line(
+    file: &KnownFile,
+    line: &JournalLine,
+    put_back: Option<u64>,
+) -> Option<Transition> {
     if let Some(raw) = &line.transition
         && let Ok(transition) = serde_json::from_str::<Transition>(raw.get())
     {
@@ -171,8 +175,8 @@ impl RestoreOptions {
 /// Returns the transitions of a file, each with true if the document right after it can be
 /// restored: not the last one, and none before a side effect outside the file.
 pub fn restorable_versions(file: &KnownFile) -> Result<Vec<(Transition, bool)>, Error> {
-    let history = file.file.history()?;
-    let lines: Vec<&Line> = history.lines().collect();
+    let history = file.file.read_history()?;
+    let lines: Vec<&JournalLine> = history.effective_lines().collect();
     let left = lines.iter().rev().find(|line| line.effects.is_some());
     let left = left.map_or(0, |line| line.seq);
     let last = lines.iter().rev().find(|line| line.after.is_some());
@@ -214,7 +218,7 @@ pub fn can_undo(file: &KnownFile, view: &FileView) -> bool {
 /// does not know comes after all others.
 fn undo_target(
     file: &KnownFile,
-    history: &History,
+    history: &JournalHistory,
     unnoted: Option<u64>,
 ) -> Result<(u64, RestoreTarget), Error> {
     let nothing = || Error::NothingToUndo {
@@ -268,7 +272,7 @@ pub fn undo_transition(
 }
 
 /// True if the document after a line can be read. An acknowledged one always can.
-fn is_version(history: &History, version: u64) -> Result<bool, Error> {
+fn is_version(history: &JournalHistory, version: u64) -> Result<bool, Error> {
     let text = history.document_at(version)?;
     Ok(text.is_none_or(|text| JsonDocument::parse(text.as_bytes()).is_ok()))
 }
@@ -309,7 +313,7 @@ pub fn restore_version(
     require_person(context, "restore")?;
     agent_run_lock::is_free(context, file)?;
     restore_chosen(context, file, back, |history, _| {
-        if !history.lines().any(|line| line.seq == sequence) {
+        if !history.effective_lines().any(|line| line.seq == sequence) {
             let begins = HistoryStart::from_history(history);
             return Err(Error::NoSuchTransition {
                 path: file.path.clone(),
@@ -331,11 +335,11 @@ fn restore_chosen(
     context: &Context,
     file: &KnownFile,
     back: RestoreOptions,
-    choose: impl Fn(&History, &Snapshot) -> Result<RestoreTarget, Error>,
+    choose: impl Fn(&JournalHistory, &FileSnapshot) -> Result<RestoreTarget, Error>,
 ) -> Result<ChangeOutcome, Error> {
     let mut changed = file.replace_seen(context, |now, snapshot| {
         file.check_current(back.seen, snapshot)?;
-        let (seen, end) = (snapshot.history.as_ref(), snapshot.acknowledged());
+        let (seen, end) = (snapshot.history.as_ref(), snapshot.acknowledged_text());
         let (way, earlier) = query_history(file, seen, end, |history| {
             let way = choose(history, snapshot)?;
             if !back.state_only {
@@ -384,8 +388,8 @@ fn restore_chosen(
 }
 
 /// Refuses to go back across a transition with side effects outside the file.
-fn within_the_file(file: &KnownFile, history: &History, version: u64) -> Result<(), Error> {
-    let mut later = history.lines().filter(|line| line.seq > version);
+fn within_the_file(file: &KnownFile, history: &JournalHistory, version: u64) -> Result<(), Error> {
+    let mut later = history.effective_lines().filter(|line| line.seq > version);
     match later.find(|line| line.effects.is_some()) {
         None => Ok(()),
         Some(line) => Err(Error::EffectsLeft {

@@ -14,12 +14,12 @@ use bowline_formats::orchestrate::{self, OrchestrateFile};
 use bowline_formats::thinking::{self, ThinkingFile};
 use bowline_formats::{StateFormat, time};
 use bowline_gate::run_trust;
-use bowline_machines::develop::{DevelopMachine, closed};
+use bowline_machines::develop::{DevelopMachine, with_closed_gates};
 use bowline_machines::orchestrate::OrchestrateMachine;
 use bowline_machines::plan::{self, PlanMachine, next_id};
 use bowline_machines::thinking::{self as thinking_run, ThinkingMachine};
 use bowline_machines::{Machine, Timestamp};
-use bowline_statefiles::{Archive, Layout, StateFile};
+use bowline_statefiles::{CopyArchive, FileLayout, StateFile};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -214,7 +214,7 @@ impl FileKind {
             | FileKind::AgentMemory => {
                 let mut backup = path.file_name().unwrap_or_default().to_owned();
                 backup.push(".bak");
-                let dated = || StateFile::new(self.file_layout(path)).archived();
+                let dated = || StateFile::new(self.file_layout(path)).archived_copies();
                 path.with_file_name(backup).is_file()
                     || dated().is_ok_and(|copies| !copies.is_empty())
             }
@@ -222,22 +222,22 @@ impl FileKind {
     }
 
     /// Returns the paths of the file's companions.
-    pub(crate) fn file_layout(self, path: &Path) -> Layout {
+    pub(crate) fn file_layout(self, path: &Path) -> FileLayout {
         match self {
-            FileKind::Thinking | FileKind::Orchestrate => Layout::new(path),
+            FileKind::Thinking | FileKind::Orchestrate => FileLayout::new(path),
             // Only the state file is in its folder.
             FileKind::Develop => bowline_gate::locate::run_layout(path),
             FileKind::TaskState | FileKind::TaskHistory | FileKind::SharedContext => {
-                Layout::new(path).with_archive(backup_archive(path, path.parent()))
+                FileLayout::new(path).with_archive(backup_archive(path, path.parent()))
             }
-            FileKind::AgentMemory => Layout::new(path)
+            FileKind::AgentMemory => FileLayout::new(path)
                 .with_archive(backup_archive(path, path.parent().and_then(Path::parent))),
         }
     }
 }
 
-fn backup_archive(path: &Path, memory: Option<&Path>) -> Archive {
-    Archive {
+fn backup_archive(path: &Path, memory: Option<&Path>) -> CopyArchive {
+    CopyArchive {
         folder: memory.unwrap_or(Path::new(".")).join("backup"),
         stem: path
             .file_stem()
@@ -257,7 +257,7 @@ pub enum DocumentState {
     /// A thinking run.
     Thinking(Box<thinking::ThinkingSheet>),
     /// Tasks that are not over.
-    TaskState(Box<plan::Memory>),
+    TaskState(Box<plan::TaskMemory>),
     /// Tasks that are over.
     TaskHistory(Vec<plan::HistoryEntry>),
     /// Shared data of all agents.
@@ -265,7 +265,7 @@ pub enum DocumentState {
     /// Private data of one agent.
     AgentMemory(Box<AgentMemory>),
     /// A develop run, or none.
-    Develop(Option<Box<bowline_machines::develop::Run>>),
+    Develop(Option<Box<bowline_machines::develop::DevelopRunState>>),
     /// An orchestration: [`crate::operations::orchestrate::glance_at`] reads its contents, whatever
     /// its format.
     Orchestrate,
@@ -330,7 +330,7 @@ impl MachineFile for ThinkingKind {
     type Format = ThinkingFile;
     const KIND: FileKind = FileKind::Thinking;
 
-    fn document_state(run: &thinking_run::Run, document: &Value) -> DocumentState {
+    fn document_state(run: &thinking_run::ThinkingRunState, document: &Value) -> DocumentState {
         DocumentState::Thinking(Box::new(thinking::ThinkingSheet::new(
             run.clone(),
             document,
@@ -347,7 +347,7 @@ impl MachineFile for TaskStateKind {
     type Format = TaskStateFile;
     const KIND: FileKind = FileKind::TaskState;
 
-    fn document_state(memory: &plan::Memory, _: &Value) -> DocumentState {
+    fn document_state(memory: &plan::TaskMemory, _: &Value) -> DocumentState {
         DocumentState::TaskState(Box::new(memory.clone()))
     }
 
@@ -376,7 +376,10 @@ impl MachineFile for DevelopKind {
     type Format = DevelopFile;
     const KIND: FileKind = FileKind::Develop;
 
-    fn document_state(run: &Option<bowline_machines::develop::Run>, _: &Value) -> DocumentState {
+    fn document_state(
+        run: &Option<bowline_machines::develop::DevelopRunState>,
+        _: &Value,
+    ) -> DocumentState {
         DocumentState::Develop(run.clone().map(Box::new))
     }
 }
@@ -390,7 +393,10 @@ impl MachineFile for OrchestrateKind {
     type Format = OrchestrateFile;
     const KIND: FileKind = FileKind::Orchestrate;
 
-    fn document_state(_: &bowline_machines::orchestrate::Run, _: &Value) -> DocumentState {
+    fn document_state(
+        _: &bowline_machines::orchestrate::OrchestrationState,
+        _: &Value,
+    ) -> DocumentState {
         DocumentState::Orchestrate
     }
 }
@@ -414,7 +420,7 @@ pub(crate) fn restored_document(
         return document.clone();
     };
     let mut value = read.fixed;
-    DevelopFile::write_state(&read.state.as_ref().map(closed), &mut value, at);
+    DevelopFile::write_state(&read.state.as_ref().map(with_closed_gates), &mut value, at);
     document.reconcile(&value)
 }
 
@@ -513,7 +519,7 @@ pub(crate) fn examine_state<K: MachineFile>(
         .iter()
         .any(|one| one.severity == Severity::ReadOnly);
     ExaminedDocument {
-        status: K::Machine::status(state).to_owned(),
+        status: K::Machine::status_name(state).to_owned(),
         task_id: id.and_then(Value::as_str).map(str::to_owned),
         next: K::Machine::advice(state)
             .into_iter()

@@ -14,7 +14,7 @@ use crate::kinds::{FileKind, is_document, subject_key};
 use bowline_formats::three_way_merge::{count_differences, merge_json};
 use bowline_formats::transition::Transition;
 use bowline_statefiles::kind::OUTSIDE;
-use bowline_statefiles::{ContentHash, History, Line};
+use bowline_statefiles::{ContentHash, JournalHistory, JournalLine};
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fmt;
@@ -93,7 +93,13 @@ struct VersionWindow {
 }
 
 impl VersionWindow {
-    fn add_version(&mut self, max: usize, line: &Line, before: Option<&str>, after: Option<&str>) {
+    fn add_version(
+        &mut self,
+        max: usize,
+        line: &JournalLine,
+        before: Option<&str>,
+        after: Option<&str>,
+    ) {
         // Versions before one that cannot be rebuilt are unknown.
         let Some(text) = after else {
             self.versions.clear();
@@ -162,12 +168,12 @@ impl VersionWindow {
 /// Classifies the edit with this hash and value, made after line `last`.
 pub(crate) fn by_edit(
     kind: FileKind,
-    history: &History,
+    history: &JournalHistory,
     last: u64,
     hash: ContentHash,
     edited: &Value,
 ) -> OutsideEditKind {
-    let known = || history.lines().filter(|line| line.seq <= last);
+    let known = || history.effective_lines().filter(|line| line.seq <= last);
     if let Some(older) = known().rfind(|line| line.after == Some(hash)) {
         let sequence = older.seq;
         let later = known().filter(|line| line.seq > sequence);
@@ -208,8 +214,8 @@ impl OlderVersions {
     pub(crate) fn record_line(
         &mut self,
         kind: FileKind,
-        history: &History,
-        line: &Line,
+        history: &JournalHistory,
+        line: &JournalLine,
     ) -> Option<u64> {
         let after = line.after?;
         let older = self.newest.insert(after, line.seq)?;
@@ -271,11 +277,11 @@ impl UnsettledEdits {
 /// not know yet.
 pub(crate) fn reapply_lost(
     kind: FileKind,
-    history: &History,
+    history: &JournalHistory,
     now: &Value,
     edited: Option<ContentHash>,
 ) -> Option<(Value, Vec<LostTransition>)> {
-    if edited.is_none() && !history.lines().any(|line| line.kind == OUTSIDE) {
+    if edited.is_none() && !history.effective_lines().any(|line| line.kind == OUTSIDE) {
         return None;
     }
     let mut unsettled = UnsettledEdits::default();
@@ -283,7 +289,7 @@ pub(crate) fn reapply_lost(
     let mut repairs: BTreeSet<u64> = BTreeSet::new();
     let mut undone: BTreeSet<u64> = BTreeSet::new();
     let mut last = 0;
-    for line in history.lines() {
+    for line in history.effective_lines() {
         // A repair settled earlier losses, and so did a person who restored a version by a command
         // or undid the repair.
         let transition = parse_transition(line);
@@ -378,7 +384,7 @@ impl ExplainedEdit {
         }
     }
 
-    fn into_changes(self, history: &History) -> Vec<AcknowledgedChange> {
+    fn into_changes(self, history: &JournalHistory) -> Vec<AcknowledgedChange> {
         let (last, value) = match self {
             ExplainedEdit::Lacks(changes) => return changes,
             ExplainedEdit::Old { last, value } => (last, value),
@@ -395,12 +401,12 @@ impl ExplainedEdit {
     }
 }
 
-fn parse_transition(line: &Line) -> Option<Transition> {
+fn parse_transition(line: &JournalLine) -> Option<Transition> {
     serde_json::from_str(line.transition.as_deref()?.get()).ok()
 }
 
 /// Returns the transition of a line; `None` for outside edits, which were never acknowledged.
-fn acknowledged_transition(line: &Line) -> Option<LostTransition> {
+fn acknowledged_transition(line: &JournalLine) -> Option<LostTransition> {
     parse_transition(line).map(|transition| LostTransition {
         sequence: line.seq,
         trigger: transition.trigger,

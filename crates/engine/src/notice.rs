@@ -114,7 +114,7 @@ impl FileNotice {
             severity,
             code: self.code(),
             pointer: String::new(),
-            message: words::Found::Told {
+            message: words::FileFinding::Noticed {
                 notice: Box::new(self.to_message()),
             },
             repair,

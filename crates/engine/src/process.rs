@@ -551,7 +551,7 @@ impl CapturedOutput {
 
     /// Returns the hash with as many digits as every other hash of ours.
     fn output_hash(&self) -> String {
-        let digits = ContentHash::of(b"").to_string().len();
+        let digits = ContentHash::of_bytes(b"").to_string().len();
         let mut hex = self.hasher.finalize().to_hex().to_string();
         hex.truncate(digits);
         hex

@@ -6,7 +6,8 @@ use bowline_formats::orchestrate::{self, OrchestrationMeta, RunMode};
 use bowline_formats::tasks_md::{self, PlanTask, TasksFile};
 use bowline_machines::Timestamp;
 use bowline_machines::orchestrate::{
-    Config, Facts, Graph, Landing, NodeSpec, PhaseFacts, Run, Status,
+    LandingOutcome, NodeSpec, NodeStatus, OrchestrationLimits, OrchestrationState, PhaseFacts,
+    RunFacts, TaskGraph,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ pub(crate) fn rebuild_orchestration(root: &Path, now: Timestamp) -> Option<JsonD
     if tasks.blocking_finding().is_some() {
         return None;
     }
-    let run = run_of(&tasks, Config::default(), now)?;
+    let run = run_of(&tasks, OrchestrationLimits::default(), now)?;
     let project = tasks
         .project
         .clone()
@@ -59,29 +60,36 @@ pub(crate) fn node_specs(tasks: &TasksFile) -> Vec<NodeSpec> {
 }
 
 /// Builds the run of a task list: its graph and its ticks.
-pub(crate) fn run_of(tasks: &TasksFile, config: Config, now: Timestamp) -> Option<Run> {
-    let graph = Graph::new(node_specs(tasks)).ok()?;
+pub(crate) fn run_of(
+    tasks: &TasksFile,
+    config: OrchestrationLimits,
+    now: Timestamp,
+) -> Option<OrchestrationState> {
+    let graph = TaskGraph::new(node_specs(tasks)).ok()?;
     let ticked = tasks.tasks.iter().filter(|task| task.done);
     let open = tasks.tasks.iter().filter(|task| !task.done);
     let current_phase = open.map(|task| task.phase).min();
     // Without open tasks, nothing is left to be merged either.
-    let over = graph.phases().last().filter(|_| current_phase.is_none());
-    let facts = Facts {
+    let over = graph
+        .phase_numbers()
+        .last()
+        .filter(|_| current_phase.is_none());
+    let facts = RunFacts {
         config,
         claims: ticked
-            .map(|task| (task.id.as_str().into(), Status::Completed))
+            .map(|task| (task.id.as_str().into(), NodeStatus::Completed))
             .collect(),
         phases: over
             .map(|&number| PhaseFacts {
                 number,
                 completed_at: Some(now),
-                landing: Some(Landing::WithoutMerge),
+                landing: Some(LandingOutcome::WithoutMerge),
                 ..PhaseFacts::default()
             })
             .into_iter()
             .collect(),
         current_phase: current_phase.or(over.copied()),
-        ..Facts::none(now)
+        ..RunFacts::starting_at(now)
     };
-    Some(Run::from_facts(Arc::new(graph), &facts))
+    Some(OrchestrationState::from_facts(Arc::new(graph), &facts))
 }

@@ -10,7 +10,7 @@
 use crate::error::Error;
 use crate::evidence_key;
 use bowline_gate::locate;
-use bowline_statefiles::{Disk, RealDisk, Stat};
+use bowline_statefiles::{Disk, FileStat, RealDisk};
 use bowline_supervisor::{AttemptSpec, Sandbox};
 use std::ffi::OsString;
 use std::fs::File;
@@ -169,7 +169,7 @@ impl SplitDisk {
 }
 
 impl Disk for SplitDisk {
-    fn stat(&self, path: &Path) -> io::Result<Option<Stat>> {
+    fn stat(&self, path: &Path) -> io::Result<Option<FileStat>> {
         RealDisk.stat(path)
     }
 
@@ -177,7 +177,7 @@ impl Disk for SplitDisk {
         RealDisk.read_link(path)
     }
 
-    fn open_read(&self, path: &Path) -> io::Result<(File, Stat)> {
+    fn open_read(&self, path: &Path) -> io::Result<(File, FileStat)> {
         self.access_path(path, |disk| disk.open_read(path))
     }
 
@@ -189,8 +189,8 @@ impl Disk for SplitDisk {
         self.access_path(folder, |disk| disk.create_unnamed(folder))
     }
 
-    fn publish(&self, file: &File, path: &Path) -> io::Result<()> {
-        self.access_path(path, |disk| disk.publish(file, path))
+    fn name_file(&self, file: &File, path: &Path) -> io::Result<()> {
+        self.access_path(path, |disk| disk.name_file(file, path))
     }
 
     fn open_append(&self, path: &Path) -> io::Result<(File, bool)> {
@@ -217,8 +217,8 @@ impl Disk for SplitDisk {
         RealDisk.truncate(file, bytes)
     }
 
-    fn dress(&self, file: &File, like: &Stat) -> io::Result<()> {
-        RealDisk.dress(file, like)
+    fn copy_permissions(&self, file: &File, like: &FileStat) -> io::Result<()> {
+        RealDisk.copy_permissions(file, like)
     }
 
     fn sync_data(&self, file: &File) -> io::Result<()> {
@@ -253,8 +253,8 @@ impl Disk for SplitDisk {
         self.access_path(path, |disk| disk.unlink(path))
     }
 
-    fn list(&self, folder: &Path) -> io::Result<Vec<OsString>> {
-        self.access_path(folder, |disk| disk.list(folder))
+    fn list_names(&self, folder: &Path) -> io::Result<Vec<OsString>> {
+        self.access_path(folder, |disk| disk.list_names(folder))
     }
 
     fn create_folders(&self, path: &Path) -> io::Result<()> {
@@ -271,7 +271,7 @@ mod tests {
     #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
     use super::*;
     use bowline_supervisor::SandboxSupport;
-    use bowline_test_support::{Lack, skip};
+    use bowline_test_support::{MissingRequirement, skip_test};
     use std::os::unix::fs::symlink;
 
     /// A path of the agent that leads to the records, from the start or later: no step on it has
@@ -283,8 +283,8 @@ mod tests {
             .iter()
             .all(|(_, _, there)| *there)
         {
-            return skip(
-                Lack::WholeSandbox,
+            return skip_test(
+                MissingRequirement::WholeSandbox,
                 "this kernel enforces a part of the sandbox only",
             );
         }
@@ -324,7 +324,7 @@ mod tests {
         }
         let across = disk.rename(&project.join("state"), &records.join("seal"));
         assert_eq!(across.unwrap_err().kind(), io::ErrorKind::CrossesDevices);
-        assert_eq!(disk.list(&records).unwrap(), ["seal"]);
+        assert_eq!(disk.list_names(&records).unwrap(), ["seal"]);
         disk.rename(&records.join("seal"), &records.join("other"))
             .unwrap();
         disk.rename(&project.join("state"), &project.join("other"))

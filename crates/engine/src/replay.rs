@@ -5,7 +5,7 @@ use bowline_formats::json::JsonDocument;
 use bowline_formats::orchestrate::{OrchestrateFile, RecordedStep};
 use bowline_machines::Machine;
 use bowline_machines::orchestrate::OrchestrateMachine;
-use bowline_statefiles::Replay;
+use bowline_statefiles::StepReplay;
 use serde_json::value::RawValue;
 use std::error::Error;
 
@@ -14,8 +14,8 @@ use std::error::Error;
 #[derive(Debug)]
 pub(crate) struct OrchestrateReplay;
 
-impl Replay for OrchestrateReplay {
-    fn replay(
+impl StepReplay for OrchestrateReplay {
+    fn replay_steps(
         &self,
         text: &str,
         steps: &[&RawValue],

@@ -11,9 +11,11 @@ use bowline_formats::json::JsonDocument;
 use bowline_gate::locate;
 use bowline_gate::run_trust::{RunTrust, assess_trust, check_readable};
 use bowline_machines::Timestamp;
-use bowline_machines::develop::{Checkpoint, Gate, Phase, Run, closed};
-use bowline_statefiles::{Snapshot, StateFile};
-use bowline_words::message::Found;
+use bowline_machines::develop::{
+    DevelopCheckpoint, DevelopPhase, DevelopRunState, Gate, with_closed_gates,
+};
+use bowline_statefiles::{FileSnapshot, StateFile};
+use bowline_words::message::FileFinding;
 use std::path::Path;
 
 /// Returns the document with untrusted contents replaced by their previous values, and the names of
@@ -21,7 +23,7 @@ use std::path::Path;
 pub(crate) fn trusted_document(
     path: &Path,
     file: &StateFile,
-    snapshot: &Snapshot,
+    snapshot: &FileSnapshot,
     document: JsonDocument,
 ) -> Result<(JsonDocument, Vec<String>), Vec<Finding>> {
     match assess_trust(path, file, snapshot).map_err(untrusted_finding)? {
@@ -38,12 +40,12 @@ pub(crate) fn trusted_document(
 }
 
 /// Fails if nothing can be trusted. Other problems are found when the file is read.
-pub(crate) fn check_run_readable(snapshot: &Snapshot) -> Result<(), Vec<Finding>> {
+pub(crate) fn check_run_readable(snapshot: &FileSnapshot) -> Result<(), Vec<Finding>> {
     check_readable(snapshot).map_err(untrusted_finding)
 }
 
 /// True if a run that is not over has lost its file.
-pub(crate) fn is_missing(path: &Path, file: &StateFile, snapshot: &Snapshot) -> bool {
+pub(crate) fn is_missing(path: &Path, file: &StateFile, snapshot: &FileSnapshot) -> bool {
     !matches!(assess_trust(path, file, snapshot), Ok(RunTrust::Nothing))
 }
 
@@ -58,7 +60,7 @@ pub(crate) fn untrusted_text(path: &Path, file: &StateFile) -> Result<Option<Str
 }
 
 /// Returns the run that the file claims, trusted or not; `None` if it cannot be read.
-pub(crate) fn claimed_run(file: &StateFile) -> Result<Option<Run>, Error> {
+pub(crate) fn claimed_run(file: &StateFile) -> Result<Option<DevelopRunState>, Error> {
     let snapshot = file.load()?;
     let text = snapshot.text().ok().flatten();
     let document = text.and_then(|text| JsonDocument::parse(text.as_bytes()).ok());
@@ -70,9 +72,9 @@ pub(crate) fn claimed_run(file: &StateFile) -> Result<Option<Run>, Error> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ProvenProgress {
     /// Latest phase with evidence that can be gathered nowhere else.
-    reached: Phase,
+    reached: DevelopPhase,
     /// Latest phase whose preceding gate was opened.
-    entered: Phase,
+    entered: DevelopPhase,
 }
 
 /// Returns the progress that the evidence of the newest run shows when its journal is gone.
@@ -92,18 +94,18 @@ pub(crate) fn proven_progress(path: &Path) -> Result<ProvenProgress, Error> {
 
 fn proven_by(records: &[EvidenceRecord]) -> ProvenProgress {
     let mut proven = ProvenProgress {
-        reached: Phase::Design,
-        entered: Phase::Review,
+        reached: DevelopPhase::Design,
+        entered: DevelopPhase::Review,
     };
     for record in records {
         let gate = record.gate.as_deref().and_then(Gate::from_name);
-        let here = gate.map_or(Phase::Implement, Gate::phase);
+        let here = gate.map_or(DevelopPhase::Implement, Gate::opening_phase);
         proven.reached = proven.reached.max(here);
         let next = match gate {
-            Some(Gate::ReviewCleanPass) => Phase::Implement,
-            Some(Gate::ArchitectVerified) => Phase::Pr,
-            Some(Gate::ReReviewClean) => Phase::Done,
-            None => Phase::Implement,
+            Some(Gate::ReviewCleanPass) => DevelopPhase::Implement,
+            Some(Gate::ArchitectVerified) => DevelopPhase::Pr,
+            Some(Gate::ReReviewClean) => DevelopPhase::Done,
+            None => DevelopPhase::Implement,
         };
         if record.exit_code == 0 {
             proven.entered = proven.entered.max(next);
@@ -119,7 +121,7 @@ pub(crate) fn limit_phase(document: &JsonDocument, proven: &ProvenProgress) -> J
     let Ok(read) = DevelopFile::read_state(document) else {
         return document.clone();
     };
-    let run = read.state.map(|run| Run {
+    let run = read.state.map(|run| DevelopRunState {
         phase: run.phase.clamp(proven.reached, proven.entered),
         ..run
     });
@@ -134,11 +136,11 @@ pub(crate) fn words_of(text: &str) -> Option<JsonDocument> {
     let document = JsonDocument::parse(text.as_bytes()).ok()?;
     let read = DevelopFile::read_state(&document).ok()?;
     let run = read.state.map(|run| {
-        let pending = |known: &Checkpoint| Checkpoint::pending(known.id.clone());
+        let pending = |known: &DevelopCheckpoint| DevelopCheckpoint::pending(known.id.clone());
         let checkpoints = run.checkpoints.iter().map(pending).collect();
-        Run {
+        DevelopRunState {
             checkpoints,
-            ..closed(&run)
+            ..with_closed_gates(&run)
         }
     });
     let mut value = read.fixed;
@@ -156,7 +158,7 @@ fn untrusted_finding(reason: String) -> Vec<Finding> {
         severity: Severity::Fatal,
         code: "journal_unreadable",
         pointer: String::new(),
-        message: Found::NotBelieved { reason },
+        message: FileFinding::NotBelieved { reason },
         repair: None,
     }]
 }

@@ -11,7 +11,7 @@ use crate::json::{JsonDocument, child_pointer};
 use crate::time::{format_utc, parse_time};
 use bowline_machines::Timestamp;
 use bowline_machines::job::{AgentStatus, BlockedBy, TaskStatus};
-use bowline_words::message::{Found, Kind, Repair};
+use bowline_words::message::{FileFinding, Kind, Repair};
 use serde_json::{Map, Value, json};
 
 /// Name of the checkpoint folder in the workspace.
@@ -145,7 +145,7 @@ impl StateFormat for CheckpointFile {
         let mut reading = DocumentReader::new(document)?;
         for place in ["/task", "/agent"] {
             if !reading.get(place).is_some_and(Value::is_object) {
-                let message = Found::NothingToTakeUp;
+                let message = FileFinding::NothingToTakeUp;
                 return Err(reading.give_up(place, "missing_field", message));
             }
         }
@@ -229,7 +229,7 @@ fn read_checkpoint(reading: &mut DocumentReader<'_>) -> TaskCheckpoint {
 fn read_progress(reading: &mut DocumentReader<'_>) -> u32 {
     let progress = reading.read_count_or("/task/progress", 0);
     if progress > 100 {
-        let message = Found::ProgressRange {
+        let message = FileFinding::ProgressRange {
             value: progress.to_string(),
         };
         let place = "/task/progress";
@@ -243,7 +243,7 @@ fn read_block(reading: &mut DocumentReader<'_>) -> Option<BlockedBy> {
     let found = reading.get(place).and_then(Value::as_str);
     let block = found.and_then(BlockedBy::from_name);
     if block.is_none() {
-        let message = Found::NotOneOf {
+        let message = FileFinding::NotOneOf {
             words: "dependency, question, review, null".into(),
         };
         reading.repair_value(Severity::Error, "unknown_word", place, message, Value::Null);
@@ -275,7 +275,7 @@ fn read_metadata(reading: &mut DocumentReader<'_>, place: &str) -> Option<Value>
     if found.is_object() || found.is_null() {
         return Some(found.clone());
     }
-    let message = Found::ShouldBe {
+    let message = FileFinding::ShouldBe {
         wanted: Kind::ObjectOrNull,
     };
     reading.repair_value(Severity::Error, "wrong_type", place, message, Value::Null);
@@ -289,7 +289,7 @@ fn read_variables(reading: &mut DocumentReader<'_>) -> Vec<String> {
     for (name, value) in map {
         if !is_sealed(value) && !value.is_null() {
             let place = child_pointer("/environment/variables", name);
-            let message = Found::HoldsValue;
+            let message = FileFinding::HoldsValue;
             reading.set_repaired(&place, Value::Null);
             let repair = Some(Repair::TakeValueOut);
             reading.add_finding(Severity::Warning, "secret_in_file", &place, message, repair);
@@ -327,7 +327,7 @@ fn read_phases(reading: &mut DocumentReader<'_>) -> Vec<u32> {
     let number = |item: &Value| item.as_u64().and_then(|it| u32::try_from(it).ok());
     let phases: Vec<u32> = items.iter().filter_map(number).collect();
     if phases.len() != items.len() {
-        let message = Found::NotAllPhases;
+        let message = FileFinding::NotAllPhases;
         let value = phases.clone().into();
         reading.repair_value(Severity::Error, "wrong_type", list, message, value);
     }

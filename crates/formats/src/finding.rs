@@ -3,7 +3,7 @@
 use crate::json::JsonDocument;
 use bowline_machines::named;
 use bowline_words::Lang;
-use bowline_words::message::{Found, Repair};
+use bowline_words::message::{FileFinding, Repair};
 use serde_json::Value;
 
 named! {
@@ -33,7 +33,7 @@ pub struct Finding {
     /// JSON pointer to the place; empty for the whole file.
     pub pointer: String,
     /// Description of the problem, a sentence fragment.
-    pub message: Found,
+    pub message: FileFinding,
     /// Description of the automatic repair; `None` if only a person can repair it.
     pub repair: Option<Repair>,
 }

@@ -2,7 +2,7 @@
 
 use crate::finding::{Finding, Severity};
 use crate::json::JsonDocument;
-use bowline_words::message::Found;
+use bowline_words::message::FileFinding;
 
 /// Code of the finding for a readable file that another program wrote.
 pub const OTHER_PROGRAM: &str = "another_programs_file";
@@ -27,7 +27,7 @@ pub(crate) fn refuse_foreign(document: &JsonDocument, own: &[&str]) -> Result<()
         severity: Severity::Fatal,
         code: OTHER_PROGRAM,
         pointer: String::new(),
-        message: Found::AnotherProgramsFile,
+        message: FileFinding::AnotherProgramsFile,
         repair: None,
     }])
 }

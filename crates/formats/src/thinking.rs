@@ -9,11 +9,12 @@ use crate::foreign::refuse_foreign;
 use crate::json::JsonDocument;
 use crate::time::format_utc;
 use bowline_machines::thinking::{
-    AppliedLesson, Evaluation, Feedback, Lesson, Metric, Metrics, RETRIES_MAX, Run, Score, Stage,
-    StageError, StageState, Status, ThinkingMachine,
+    AppliedLesson, Evaluation, Lesson, QualityMetric, QualityMetrics, RETRIES_MAX, RunFeedback,
+    StageError, StageState, StageStatus, ThinkingMachine, ThinkingRunState, ThinkingStage,
+    ValueScore,
 };
 use bowline_machines::{Machine as _, Timestamp};
-use bowline_words::message::{Found, Kind, Repair};
+use bowline_words::message::{FileFinding, Kind, Repair};
 use serde_json::{Map, Value, json};
 
 /// Name of the file in its task folder.
@@ -42,12 +43,12 @@ pub struct ThinkingSheet {
     pub goal: String,
     /// Time of the last change; absent if the file has none.
     pub updated_at: Option<Timestamp>,
-    pub run: Run,
+    pub run: ThinkingRunState,
 }
 
 impl ThinkingSheet {
     /// Combines a run with the document it was read from.
-    pub fn new(run: Run, document: &Value) -> Self {
+    pub fn new(run: ThinkingRunState, document: &Value) -> Self {
         let text = |name: &str| document[name].as_str().unwrap_or_default();
         ThinkingSheet {
             task_id: text("task_id").to_owned(),
@@ -68,26 +69,28 @@ pub fn new_document(task_id: &str, title: &str, goal: &str, created: Timestamp) 
         "created_at": format_utc(created),
         "updated_at": format_utc(created),
     });
-    ThinkingFile::write_state(&Run::new(), &mut value, created);
+    ThinkingFile::write_state(&ThinkingRunState::new(), &mut value, created);
     JsonDocument::new(value)
 }
 
 impl StateFormat for ThinkingFile {
-    type State = Run;
+    type State = ThinkingRunState;
     const KIND: &'static str = "thinking";
 
-    fn read_state(document: &JsonDocument) -> Result<ReadResult<Run>, Vec<Finding>> {
+    fn read_state(document: &JsonDocument) -> Result<ReadResult<ThinkingRunState>, Vec<Finding>> {
         let mut reading = DocumentReader::new(document)?;
         let stages = reading.get("/stages").and_then(Value::as_object);
         let known = |stages: &Map<String, Value>| {
-            Stage::ALL.iter().any(|it| stages.contains_key(it.name()))
+            ThinkingStage::ALL
+                .iter()
+                .any(|it| stages.contains_key(it.name()))
         };
         if !stages.is_some_and(known) {
             refuse_foreign(document, &OWN_PLACES)?;
         }
         // Without its stages the file has no progress: creating them would lose it silently.
         if !reading.get("/stages").is_some_and(Value::is_object) {
-            return Err(reading.give_up("/stages", "missing_field", Found::NoStages));
+            return Err(reading.give_up("/stages", "missing_field", FileFinding::NoStages));
         }
         for name in ["task_id", "title", "goal"] {
             reading.read_text(&pointer_of_keys(&[name]), "");
@@ -98,27 +101,32 @@ impl StateFormat for ThinkingFile {
                     Severity::Warning,
                     "missing_field",
                     &pointer_of_keys(&[name]),
-                    Found::Missing,
+                    FileFinding::Missing,
                     None,
                 );
             }
             reading.read_time(&pointer_of_keys(&[name]));
         }
-        let stages = Stage::ALL.map(|stage| read_stage(&mut reading, stage));
-        let guess = Stage::ALL
+        let stages = ThinkingStage::ALL.map(|stage| read_stage(&mut reading, stage));
+        let guess = ThinkingStage::ALL
             .into_iter()
             .rev()
-            .find(|stage| stages[stage.index()].status != Status::Pending)
-            .unwrap_or(Stage::Planning);
-        let current = reading.read_word("/current_stage", &Stage::ALL, Stage::name, guess);
-        let run = Run {
+            .find(|stage| stages[stage.index()].status != StageStatus::Pending)
+            .unwrap_or(ThinkingStage::Planning);
+        let current = reading.read_word(
+            "/current_stage",
+            &ThinkingStage::ALL,
+            ThinkingStage::name,
+            guess,
+        );
+        let run = ThinkingRunState {
             stages,
             current,
             evaluation: read_evaluation(&mut reading),
             metrics: read_metrics(&mut reading),
             feedback: read_feedback(&mut reading),
         };
-        reading.check_derived("/overall_status", Value::from(run.overall().name()));
+        reading.check_derived("/overall_status", Value::from(run.overall_status().name()));
         reading.check_derived(
             "/progress_percentage",
             Value::from(run.progress_percentage()),
@@ -127,12 +135,12 @@ impl StateFormat for ThinkingFile {
         Ok(reading.finish(run))
     }
 
-    fn write_state(run: &Run, value: &mut Value, now: Timestamp) {
+    fn write_state(run: &ThinkingRunState, value: &mut Value, now: Timestamp) {
         put_later(value, "/updated_at", now, format_utc);
         put_value(value, "/current_stage", run.current.name());
-        put_value(value, "/overall_status", run.overall().name());
+        put_value(value, "/overall_status", run.overall_status().name());
         put_value(value, "/progress_percentage", run.progress_percentage());
-        for stage in Stage::ALL {
+        for stage in ThinkingStage::ALL {
             write_stage(value, stage, run.stage(stage));
         }
         for score in &run.evaluation.scores {
@@ -144,7 +152,7 @@ impl StateFormat for ThinkingFile {
             "/core_values_evaluation/weighted_score",
             number_value(run.evaluation.weighted),
         );
-        for metric in Metric::ALL {
+        for metric in QualityMetric::ALL {
             put_value(
                 value,
                 &pointer_of_keys(&["quality_metrics", metric.name()]),
@@ -155,7 +163,7 @@ impl StateFormat for ThinkingFile {
     }
 }
 
-fn read_stage(reading: &mut DocumentReader<'_>, stage: Stage) -> StageState {
+fn read_stage(reading: &mut DocumentReader<'_>, stage: ThinkingStage) -> StageState {
     let field = |name: &str| format!("/stages/{}/{name}", stage.name());
     if reading
         .read_object(&pointer_of_keys(&["stages", stage.name()]))
@@ -174,12 +182,17 @@ fn read_stage(reading: &mut DocumentReader<'_>, stage: Stage) -> StageState {
     let completed_at = reading.read_time(&field("completed_at"));
     let failed = reading.get(&field("error")).is_some_and(Value::is_object);
     let guess = match (started_at, completed_at) {
-        _ if failed => Status::Failed,
-        (_, Some(_)) => Status::Completed,
-        (Some(_), None) => Status::InProgress,
-        (None, None) => Status::Pending,
+        _ if failed => StageStatus::Failed,
+        (_, Some(_)) => StageStatus::Completed,
+        (Some(_), None) => StageStatus::InProgress,
+        (None, None) => StageStatus::Pending,
     };
-    let status = reading.read_word(&field("status"), &Status::ALL, Status::name, guess);
+    let status = reading.read_word(
+        &field("status"),
+        &StageStatus::ALL,
+        StageStatus::name,
+        guess,
+    );
     reading.check_derived(&field("thinking_type"), Value::from(stage.thinking_type()));
     let duration_minutes = reading
         .read_count(&field("duration_minutes"))
@@ -222,12 +235,12 @@ fn read_evaluation(reading: &mut DocumentReader<'_>) -> Evaluation {
         if let Some(value) = value
             && !(0.0..=10.0).contains(&value)
         {
-            let message = Found::ScoreRange {
+            let message = FileFinding::ScoreRange {
                 value: value.to_string(),
             };
             reading.add_finding(Severity::Error, "out_of_range", &place, message, None);
         }
-        scores.push(Score {
+        scores.push(ValueScore {
             name: name.clone(),
             value,
         });
@@ -238,17 +251,17 @@ fn read_evaluation(reading: &mut DocumentReader<'_>) -> Evaluation {
     }
 }
 
-fn read_metrics(reading: &mut DocumentReader<'_>) -> Metrics {
+fn read_metrics(reading: &mut DocumentReader<'_>) -> QualityMetrics {
     if reading.read_object("/quality_metrics").is_none() {
-        return Metrics::default();
+        return QualityMetrics::default();
     }
-    Metrics(Metric::ALL.map(|metric| {
+    QualityMetrics(QualityMetric::ALL.map(|metric| {
         let place = pointer_of_keys(&["quality_metrics", metric.name()]);
         let value = reading.read_number(&place);
         if let Some(value) = value
             && !(0.0..=1.0).contains(&value)
         {
-            let message = Found::MetricRange {
+            let message = FileFinding::MetricRange {
                 value: value.to_string(),
             };
             reading.add_finding(Severity::Error, "out_of_range", &place, message, None);
@@ -257,8 +270,8 @@ fn read_metrics(reading: &mut DocumentReader<'_>) -> Metrics {
     }))
 }
 
-fn read_feedback(reading: &mut DocumentReader<'_>) -> Feedback {
-    let mut feedback = Feedback::default();
+fn read_feedback(reading: &mut DocumentReader<'_>) -> RunFeedback {
+    let mut feedback = RunFeedback::default();
     reading.read_object("/feedback");
     let list = "/feedback/from_previous_tasks";
     let good = reading.read_objects(list);
@@ -279,7 +292,7 @@ fn read_feedback(reading: &mut DocumentReader<'_>) -> Feedback {
             let place = pointer_of_keys(&["feedback", "from_execution", name]);
             match (name.as_str(), reading.read_number(&place)) {
                 (_, None) => {
-                    let message = Found::SaysNothing;
+                    let message = FileFinding::SaysNothing;
                     reading.drop_key(Severity::Warning, "missing_field", &place, message);
                 }
                 ("goal_achievement", value) => feedback.goal_achievement = value,
@@ -296,7 +309,7 @@ fn read_feedback(reading: &mut DocumentReader<'_>) -> Feedback {
     feedback
 }
 
-fn read_next_lessons(reading: &mut DocumentReader<'_>, feedback: &mut Feedback) {
+fn read_next_lessons(reading: &mut DocumentReader<'_>, feedback: &mut RunFeedback) {
     let list = "/feedback/for_next_tasks";
     let mut good = Vec::new();
     for (index, item) in reading.read_list(list).iter().enumerate() {
@@ -305,14 +318,14 @@ fn read_next_lessons(reading: &mut DocumentReader<'_>, feedback: &mut Feedback) 
             // Lessons had no documented shape; a bare text is accepted as well.
             Value::String(text) => Lesson {
                 learnings: vec![text.clone()],
-                stages: Stage::ALL.to_vec(),
+                stages: ThinkingStage::ALL.to_vec(),
             },
             Value::Object(_) => Lesson {
                 learnings: reading.read_texts(&format!("{place}/learnings")),
                 stages: read_stages(reading, &format!("{place}/apply_to_stages")),
             },
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
-                let message = Found::ShouldBe {
+                let message = FileFinding::ShouldBe {
                     wanted: Kind::ObjectOrText,
                 };
                 reading.leave_out(&place, message);
@@ -325,14 +338,14 @@ fn read_next_lessons(reading: &mut DocumentReader<'_>, feedback: &mut Feedback) 
     reading.retain_items(list, &good);
 }
 
-fn read_stages(reading: &mut DocumentReader<'_>, pointer: &str) -> Vec<Stage> {
+fn read_stages(reading: &mut DocumentReader<'_>, pointer: &str) -> Vec<ThinkingStage> {
     let mut stages = Vec::new();
     for (index, name) in reading.read_texts(pointer).iter().enumerate() {
-        match Stage::from_name(name) {
+        match ThinkingStage::from_name(name) {
             Some(stage) => stages.push(stage),
             None => {
                 let place = format!("{pointer}/{index}");
-                let message = Found::NoSuchStage { name: name.clone() };
+                let message = FileFinding::NoSuchStage { name: name.clone() };
                 reading.add_finding(Severity::Warning, "unknown_word", &place, message, None);
             }
         }
@@ -341,16 +354,16 @@ fn read_stages(reading: &mut DocumentReader<'_>, pointer: &str) -> Vec<Stage> {
 }
 
 /// Checks the machine's rules, with repairs for mistakes known from other programs.
-fn check_rules(reading: &mut DocumentReader<'_>, run: &Run) {
+fn check_rules(reading: &mut DocumentReader<'_>, run: &ThinkingRunState) {
     for violation in ThinkingMachine::violations(run) {
-        let Some(stage) = Stage::from_name(&violation.place) else {
+        let Some(stage) = ThinkingStage::from_name(&violation.place) else {
             continue;
         };
         let state = run.stage(stage);
         let field = |name: &str| format!("/stages/{}/{name}", stage.name());
-        let running = state.status == Status::InProgress;
+        let running = state.status == StageStatus::InProgress;
         let (pointer, value) = match violation.rule {
-            "error_exactly_when_failed" if state.status != Status::Failed => {
+            "error_exactly_when_failed" if state.status != StageStatus::Failed => {
                 let message = rule_broken(&violation);
                 reading.drop_key(Severity::Error, "rule_broken", &field("error"), message);
                 continue;
@@ -359,7 +372,7 @@ fn check_rules(reading: &mut DocumentReader<'_>, run: &Run) {
             // With two stages in progress nothing is repaired: only a person knows which of them is
             // wrong.
             "stage_in_progress_is_current"
-                if run.stage(run.current).status != Status::InProgress =>
+                if run.stage(run.current).status != StageStatus::InProgress =>
             {
                 ("/current_stage".into(), stage.name().into())
             }
@@ -381,14 +394,14 @@ fn check_rules(reading: &mut DocumentReader<'_>, run: &Run) {
     }
 }
 
-fn stage_value(stage: Stage, state: &StageState) -> Value {
+fn stage_value(stage: ThinkingStage, state: &StageState) -> Value {
     let mut value = Value::Object(Map::new());
     let wrapper = &mut value;
     write_stage(wrapper, stage, state);
     value["stages"][stage.name()].take()
 }
 
-fn write_stage(value: &mut Value, stage: Stage, state: &StageState) {
+fn write_stage(value: &mut Value, stage: ThinkingStage, state: &StageState) {
     let field = |name: &str| format!("/stages/{}/{name}", stage.name());
     put_value(value, &field("status"), state.status.name());
     put_value(value, &field("thinking_type"), stage.thinking_type());
@@ -427,8 +440,8 @@ fn write_stage(value: &mut Value, stage: Stage, state: &StageState) {
     }
 }
 
-fn write_feedback(value: &mut Value, feedback: &Feedback) {
-    let names = |stages: &[Stage]| {
+fn write_feedback(value: &mut Value, feedback: &RunFeedback) {
+    let names = |stages: &[ThinkingStage]| {
         stages
             .iter()
             .map(|stage| Value::from(stage.name()))

@@ -1,7 +1,7 @@
 //! Settings of thinking runs: `shared/configs/core_values.yaml` and
 //! `shared/configs/quality_standards.yaml`.
 
-use bowline_machines::thinking::{Stage, Weights};
+use bowline_machines::thinking::{ThinkingStage, ValueWeights};
 use serde::Deserialize;
 
 /// Path of the core values, relative to a folder above the task.
@@ -44,7 +44,7 @@ pub struct QualityStandard {
     /// Minimum value.
     pub threshold: f64,
     /// Stage at which it is checked.
-    pub stage: Stage,
+    pub stage: ThinkingStage,
 }
 
 /// The standards of a run.
@@ -81,7 +81,7 @@ struct RawStandard {
 }
 
 /// Parses `core_values.yaml`: `values: [{name, weight, definition}]`.
-pub fn core_values(text: &str) -> Result<Weights, ThinkingSettingsError> {
+pub fn core_values(text: &str) -> Result<ValueWeights, ThinkingSettingsError> {
     let raw: RawValues = parse_yaml(text)?;
     for value in &raw.values {
         if !value.weight.is_finite() || value.weight < 0.0 {
@@ -95,7 +95,7 @@ pub fn core_values(text: &str) -> Result<Weights, ThinkingSettingsError> {
     if (sum - 1.0).abs() > WEIGHT_SLACK {
         return Err(ThinkingSettingsError::Weights { sum });
     }
-    Ok(Weights(
+    Ok(ValueWeights(
         raw.values
             .into_iter()
             .map(|value| (value.name, value.weight))
@@ -116,8 +116,10 @@ pub fn quality_standards(text: &str) -> Result<QualityStandards, ThinkingSetting
             });
         }
         let stage = match one.stage {
-            None => Stage::Reflection,
-            Some(name) => Stage::from_name(&name).ok_or(ThinkingSettingsError::Stage { name })?,
+            None => ThinkingStage::Reflection,
+            Some(name) => {
+                ThinkingStage::from_name(&name).ok_or(ThinkingSettingsError::Stage { name })?
+            }
         };
         standards.push(QualityStandard {
             criterion: one.criterion,
@@ -151,7 +153,10 @@ mod tests {
         let text = "values:\n  - name: 명료함\n    weight: 0.6\n    definition: 읽기 쉽다\n  - {name: depth, weight: 0.4}\n";
         assert_eq!(
             core_values(text),
-            Ok(Weights(vec![("명료함".into(), 0.6), ("depth".into(), 0.4)]))
+            Ok(ValueWeights(vec![
+                ("명료함".into(), 0.6),
+                ("depth".into(), 0.4)
+            ]))
         );
         let fail = |text: &str| {
             core_values(text)
@@ -173,8 +178,8 @@ mod tests {
         let text = "min_words: 500\nstandards:\n  - {criterion: tone, threshold: 8}\n  - {criterion: completeness, threshold: 0.9, stage: creation}\n";
         let standards = quality_standards(text).unwrap_or_default();
         assert_eq!(standards.min_words, Some(500));
-        let stages: Vec<Stage> = standards.standards.iter().map(|one| one.stage).collect();
-        assert_eq!(stages, [Stage::Reflection, Stage::Creation]);
+        let stages: Vec<ThinkingStage> = standards.standards.iter().map(|one| one.stage).collect();
+        assert_eq!(stages, [ThinkingStage::Reflection, ThinkingStage::Creation]);
         assert!(
             quality_standards("standards: [{criterion: a, threshold: 1, stage: lunch}]").is_err()
         );

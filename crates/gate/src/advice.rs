@@ -6,7 +6,7 @@ pub use bowline_formats::client_hooks::quote_word;
 use bowline_formats::develop::contract::{self, PlannedCheckpoint};
 use bowline_formats::develop::seal::{self, Seal};
 use bowline_formats::transition::Transition;
-use bowline_machines::develop::{Gate, Phase, Resume, Run, resume};
+use bowline_machines::develop::{DevelopPhase, DevelopRunState, Gate, NextAction, next_action};
 use bowline_statefiles::StateFile;
 use std::path::{Path, PathBuf};
 
@@ -87,7 +87,7 @@ impl NextCommand {
 
 /// Returns the next commands of the run whose file is at `path`, reading its seal and contract from
 /// the side folder.
-pub fn next_commands_in(path: &Path, run: &Run) -> Vec<NextCommand> {
+pub fn next_commands_in(path: &Path, run: &DevelopRunState) -> Vec<NextCommand> {
     let folder = run_folder(path);
     let kept = |name: &str| {
         folder
@@ -114,8 +114,10 @@ pub(crate) fn read_run_file(folder: &Path, name: &str) -> Option<String> {
 
 /// Returns the folder of the run that the newest transition with a run id names.
 fn run_folder(path: &Path) -> Option<PathBuf> {
-    let history = StateFile::new(locate::run_layout(path)).history().ok()?;
-    let id = history.lines().rev().find_map(|line| {
+    let history = StateFile::new(locate::run_layout(path))
+        .read_history()
+        .ok()?;
+    let id = history.effective_lines().rev().find_map(|line| {
         let raw = line.transition.as_ref()?;
         let moved: Transition = serde_json::from_str(raw.get()).ok()?;
         Some(moved.metadata.get("run")?.as_str()?.to_owned())
@@ -125,7 +127,7 @@ fn run_folder(path: &Path) -> Option<PathBuf> {
 
 /// Returns the commands that can come next, the most useful first.
 pub fn next_commands(
-    run: Option<&Run>,
+    run: Option<&DevelopRunState>,
     seal: Option<&Seal>,
     is_stale: impl Fn(&Seal) -> bool,
     contract: &[PlannedCheckpoint],
@@ -133,15 +135,15 @@ pub fn next_commands(
     let Some(run) = run else {
         return vec![NextCommand::develop_command("start").with_options("FEATURE")];
     };
-    let resume = resume(run);
+    let resume = next_action(run);
     let by_gate = matches!(
         resume,
-        Resume::ReviewAgain
-            | Resume::Implement
-            | Resume::VerifyAll
-            | Resume::Pr
-            | Resume::ReReview
-            | Resume::Done
+        NextAction::ReviewAgain
+            | NextAction::Implement
+            | NextAction::VerifyAll
+            | NextAction::Pr
+            | NextAction::ReReview
+            | NextAction::Done
     );
     // Nothing that rests on gates goes on before a person has looked at the sealed files.
     if by_gate && seal.is_some_and(is_stale) {
@@ -151,13 +153,13 @@ pub fn next_commands(
         }];
     }
     match resume {
-        Resume::Design => vec![NextCommand::develop_command("review")],
-        Resume::ReviewAgain => vec![gate_command(Gate::ReviewCleanPass, seal)],
-        Resume::Implement => vec![NextCommand::develop_command("implement")],
-        Resume::Checkpoint { id, iteration: 0 } => {
+        NextAction::Design => vec![NextCommand::develop_command("review")],
+        NextAction::ReviewAgain => vec![gate_command(Gate::ReviewCleanPass, seal)],
+        NextAction::Implement => vec![NextCommand::develop_command("implement")],
+        NextAction::Checkpoint { id, iteration: 0 } => {
             vec![NextCommand::on_target("checkpoint start", &id)]
         }
-        Resume::Checkpoint { id, .. } => {
+        NextAction::Checkpoint { id, .. } => {
             let planned = contract.iter().find(|one| one.id == id);
             let command = planned.and_then(|one| one.command.as_deref());
             let run = command.map(|command| format!("--run {}", quote_word(command)));
@@ -167,19 +169,19 @@ pub fn next_commands(
                 NextCommand::on_target("checkpoint fail", &id),
             ]
         }
-        Resume::AskPerson { checkpoints } => checkpoints
+        NextAction::AskPerson { checkpoints } => checkpoints
             .iter()
             .map(|id| {
                 let again = NextCommand::on_target("checkpoint start", id);
                 again.with_options("--override REASON").by_person()
             })
             .collect(),
-        Resume::VerifyAll => vec![gate_command(Gate::ArchitectVerified, seal)],
-        Resume::Pr => vec![NextCommand::develop_command("pr")],
-        Resume::ReReview => vec![gate_command(Gate::ReReviewClean, seal)],
-        Resume::Done => vec![NextCommand::develop_command("done")],
-        Resume::Back { phase } => vec![back_command(phase)],
-        Resume::Over => vec![NextCommand::develop_command("start").with_options("FEATURE")],
+        NextAction::VerifyAll => vec![gate_command(Gate::ArchitectVerified, seal)],
+        NextAction::Pr => vec![NextCommand::develop_command("pr")],
+        NextAction::ReReview => vec![gate_command(Gate::ReReviewClean, seal)],
+        NextAction::Done => vec![NextCommand::develop_command("done")],
+        NextAction::Back { phase } => vec![back_command(phase)],
+        NextAction::Over => vec![NextCommand::develop_command("start").with_options("FEATURE")],
     }
 }
 
@@ -195,10 +197,10 @@ pub(crate) fn gate_command(gate: Gate, seal: Option<&Seal>) -> NextCommand {
 
 /// Returns the command that goes back to a phase. An agent may go back to work, but not to the
 /// phases that people decide.
-pub(crate) fn back_command(phase: Phase) -> NextCommand {
+pub(crate) fn back_command(phase: DevelopPhase) -> NextCommand {
     let back = NextCommand::on_target("back", phase.name());
     match phase {
-        Phase::Design | Phase::Review => back.by_person(),
-        Phase::Implement | Phase::Pr | Phase::Done => back,
+        DevelopPhase::Design | DevelopPhase::Review => back.by_person(),
+        DevelopPhase::Implement | DevelopPhase::Pr | DevelopPhase::Done => back,
     }
 }

@@ -9,7 +9,9 @@ use crate::shell::{
 use crate::tool_call::ToolCall;
 use crate::workspace_paths::WorkspacePaths;
 use bowline_formats::develop::seal::Seal;
-use bowline_machines::develop::{Act, Gate, Phase, Run, needed};
+use bowline_machines::develop::{
+    DevelopPhase, DevelopRunState, Gate, ProjectAction, required_gates,
+};
 use bowline_words::message::{Card, Change, Denied, FinishingAct, Unseen};
 use std::path::{Path, PathBuf};
 
@@ -66,7 +68,7 @@ pub enum GateDenial {
     /// Gates are closed.
     Closed {
         /// The phase of the run.
-        phase: Phase,
+        phase: DevelopPhase,
         /// The action that was attempted.
         action: GatedAction,
         /// The closed gates.
@@ -312,13 +314,13 @@ pub fn decide_on_actions(
                 return Some(GateDenial::State { path: path.clone() });
             }
             GatedAction::Write { path, .. } => {
-                let missing = closed_gates(run, Act::Write);
+                let missing = closed_gates(run, ProjectAction::Write);
                 if !missing.is_empty() && path.as_deref().is_some_and(&mut *ignored) {
                     continue;
                 }
                 missing
             }
-            GatedAction::Finish { .. } => closed_gates(run, Act::Finish),
+            GatedAction::Finish { .. } => closed_gates(run, ProjectAction::Finish),
             // Denied even if git ignores the file: the next call would not be checked any more.
             GatedAction::Hidden { .. } | GatedAction::Guard { .. } | GatedAction::Setup { .. } => {
                 all_closed_gates(run)
@@ -335,13 +337,13 @@ pub fn decide_on_actions(
     None
 }
 
-fn closed_gates(run: &Run, act: Act) -> Vec<Gate> {
-    run.gates.missing(needed(run.phase, act))
+fn closed_gates(run: &DevelopRunState, act: ProjectAction) -> Vec<Gate> {
+    run.gates.closed_among(required_gates(run.phase, act))
 }
 
-fn all_closed_gates(run: &Run) -> Vec<Gate> {
-    let mut missing = closed_gates(run, Act::Write);
-    missing.extend(closed_gates(run, Act::Finish));
+fn all_closed_gates(run: &DevelopRunState) -> Vec<Gate> {
+    let mut missing = closed_gates(run, ProjectAction::Write);
+    missing.extend(closed_gates(run, ProjectAction::Finish));
     missing.sort();
     missing.dedup();
     missing
@@ -477,8 +479,8 @@ fn gate_names(gates: &[Gate]) -> String {
 }
 
 /// Returns the command that leads from a phase to an open gate.
-fn opening_command(phase: Phase, gate: Gate, seal: Option<&Seal>) -> NextCommand {
-    match gate.phase() {
+fn opening_command(phase: DevelopPhase, gate: Gate, seal: Option<&Seal>) -> NextCommand {
+    match gate.opening_phase() {
         here if here == phase => advice::gate_command(gate, seal),
         behind => advice::back_command(behind),
     }

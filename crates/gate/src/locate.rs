@@ -1,7 +1,7 @@
 //! Finds a develop run from any folder of its repository, and the side folder of the run.
 
 use bowline_formats::develop::{FILE_NAME, FOLDER_NAME};
-use bowline_statefiles::{ContentHash, Layout};
+use bowline_statefiles::{ContentHash, FileLayout};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -78,7 +78,7 @@ pub fn side_folder(file: &Path) -> PathBuf {
     let root = root_of(&file);
     let shared = git_top(root).and_then(|top| git_common_dir(&top));
     let place = shared.unwrap_or_else(|| root.canonicalize().unwrap_or_else(|_| root.to_owned()));
-    let key = ContentHash::of(place.as_os_str().as_encoded_bytes());
+    let key = ContentHash::of_bytes(place.as_os_str().as_encoded_bytes());
     state_home().join("bowline/develop").join(key.to_string())
 }
 
@@ -108,8 +108,8 @@ pub fn has_begun(file: &Path) -> bool {
 }
 
 /// Returns the layout of a run's file with its side folder.
-pub fn run_layout(file: &Path) -> Layout {
-    Layout::new(file).with_side_folder(side_folder(file))
+pub fn run_layout(file: &Path) -> FileLayout {
+    FileLayout::new(file).with_side_folder(side_folder(file))
 }
 
 /// Returns the workspace root of a run: the folder that holds `.develop-workflow/`.

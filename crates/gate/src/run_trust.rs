@@ -8,8 +8,8 @@ use crate::locate;
 use bowline_formats::StateFormat as _;
 use bowline_formats::develop::DevelopFile;
 use bowline_formats::json::JsonDocument;
-use bowline_machines::develop::{Phase, Run, merge_trust};
-use bowline_statefiles::{Situation, Snapshot, StateFile, kind};
+use bowline_machines::develop::{DevelopPhase, DevelopRunState, merge_trust};
+use bowline_statefiles::{FileSituation, FileSnapshot, StateFile, kind};
 use std::path::{Path, PathBuf};
 
 /// The run of a workspace, as far as its files can be trusted.
@@ -23,7 +23,7 @@ pub enum RunTrust {
         /// The path at which the file is expected.
         path: PathBuf,
         /// The run as last written; `None` if the journal does not hold it.
-        last: Option<Box<Run>>,
+        last: Option<Box<DevelopRunState>>,
     },
     /// The file, or its journal, cannot be read.
     Damaged {
@@ -39,7 +39,7 @@ pub enum RunTrust {
 pub struct TrustedRun {
     pub path: PathBuf,
     /// The run with every change that is not trusted taken back.
-    pub run: Run,
+    pub run: DevelopRunState,
     /// True if Bowline has a journal of the run. Otherwise another program began it, and the file
     /// is trusted as it is.
     pub owned: bool,
@@ -96,7 +96,7 @@ pub fn assess_state_file(path: &Path, file: &StateFile) -> RunTrust {
 }
 
 /// Fails if the journal is damaged, so that nothing is known of the run.
-pub fn check_readable(snapshot: &Snapshot) -> Result<(), String> {
+pub fn check_readable(snapshot: &FileSnapshot) -> Result<(), String> {
     match snapshot.journal_damaged {
         true => Err("its journal cannot be read".into()),
         false => Ok(()),
@@ -107,11 +107,11 @@ pub fn check_readable(snapshot: &Snapshot) -> Result<(), String> {
 pub fn assess_trust(
     path: &Path,
     file: &StateFile,
-    snapshot: &Snapshot,
+    snapshot: &FileSnapshot,
 ) -> Result<RunTrust, String> {
     check_readable(snapshot)?;
     let foreign = snapshot.last_kind.as_deref() == Some(kind::OUTSIDE);
-    let believed = |run: Run, owned: bool, distrusted: Vec<String>| {
+    let believed = |run: DevelopRunState, owned: bool, distrusted: Vec<String>| {
         RunTrust::Run(Box::new(TrustedRun {
             path: path.to_owned(),
             run,
@@ -123,7 +123,7 @@ pub fn assess_trust(
     let missing = |last: LastCommitted| match last {
         // A finished or discarded run leaves no file behind that could be missing.
         LastCommitted::Gone => RunTrust::Nothing,
-        LastCommitted::Run(run) if run.phase == Phase::Done => RunTrust::Nothing,
+        LastCommitted::Run(run) if run.phase == DevelopPhase::Done => RunTrust::Nothing,
         LastCommitted::Run(run) => RunTrust::Missing {
             path: path.to_owned(),
             last: Some(run),
@@ -134,32 +134,34 @@ pub fn assess_trust(
         },
     };
     let trusted = match &snapshot.situation {
-        Situation::Absent if foreign => return Ok(missing(find_last_committed(file, snapshot)?)),
-        Situation::Absent => return Ok(RunTrust::Nothing),
+        FileSituation::Absent if foreign => {
+            return Ok(missing(find_last_committed(file, snapshot)?));
+        }
+        FileSituation::Absent => return Ok(RunTrust::Nothing),
         // A removal by Bowline that was interrupted.
-        Situation::RolledForward { .. } if snapshot.bytes.is_none() => {
+        FileSituation::RolledForward { .. } if snapshot.bytes.is_none() => {
             return Ok(RunTrust::Nothing);
         }
-        Situation::Missing { ours: Some(text) } if !foreign => {
+        FileSituation::Missing { ours: Some(text) } if !foreign => {
             let last = parse_run(text).map_or(LastCommitted::Unknown, |run| {
                 LastCommitted::Run(Box::new(run))
             });
             return Ok(missing(last));
         }
-        Situation::Missing { .. } => return Ok(missing(find_last_committed(file, snapshot)?)),
-        Situation::Clean | Situation::RolledForward { .. } if !foreign => None,
-        Situation::Outside { ours: Some(text) } if !foreign => {
+        FileSituation::Missing { .. } => return Ok(missing(find_last_committed(file, snapshot)?)),
+        FileSituation::Clean | FileSituation::RolledForward { .. } if !foreign => None,
+        FileSituation::Outside { ours: Some(text) } if !foreign => {
             Some(LastCommitted::Run(Box::new(parse_run(text)?)))
         }
-        Situation::Unmanaged if locate::has_begun(path) => {
+        FileSituation::Unmanaged if locate::has_begun(path) => {
             return Err("its journal is gone".into());
         }
-        Situation::Unmanaged => Some(LastCommitted::Gone),
+        FileSituation::Unmanaged => Some(LastCommitted::Gone),
         // An edit by another program is no version to compare with; the last one written by Bowline
         // lies before it.
-        Situation::Clean | Situation::RolledForward { .. } | Situation::Outside { .. } => {
-            Some(find_last_committed(file, snapshot)?)
-        }
+        FileSituation::Clean
+        | FileSituation::RolledForward { .. }
+        | FileSituation::Outside { .. } => Some(find_last_committed(file, snapshot)?),
     };
     let text = snapshot.text().map_err(|error| error.to_string())?;
     let theirs = parse_run(text.unwrap_or_default())?;
@@ -179,7 +181,7 @@ pub fn assess_trust(
 
 /// The version that Bowline itself wrote last.
 enum LastCommitted {
-    Run(Box<Run>),
+    Run(Box<DevelopRunState>),
     /// Bowline discarded its run and has written none since.
     Gone,
     /// The journal does not hold the version.
@@ -187,7 +189,7 @@ enum LastCommitted {
 }
 
 /// Finds the version that Bowline wrote last in the whole journal.
-fn find_last_committed(file: &StateFile, snapshot: &Snapshot) -> Result<LastCommitted, String> {
+fn find_last_committed(file: &StateFile, snapshot: &FileSnapshot) -> Result<LastCommitted, String> {
     let history = file.history_of(snapshot.history.as_ref());
     let history = history.map_err(|error| error.to_string())?;
     let mut last = (false, None);
@@ -203,7 +205,7 @@ fn find_last_committed(file: &StateFile, snapshot: &Snapshot) -> Result<LastComm
     })
 }
 
-fn parse_run(text: &str) -> Result<Run, String> {
+fn parse_run(text: &str) -> Result<DevelopRunState, String> {
     let document = JsonDocument::from_text(text.to_owned()).map_err(|error| error.to_string())?;
     let read = DevelopFile::read_state(&document).map_err(|findings| {
         let messages = findings

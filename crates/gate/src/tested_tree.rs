@@ -26,9 +26,11 @@ impl TestedTree {
         if !compares_trees(path) {
             return None;
         }
-        let history = StateFile::new(locate::run_layout(path)).history().ok()?;
+        let history = StateFile::new(locate::run_layout(path))
+            .read_history()
+            .ok()?;
         let gate = Gate::ReReviewClean.name();
-        let (run, id) = history.lines().rev().find_map(|line| {
+        let (run, id) = history.effective_lines().rev().find_map(|line| {
             let raw = line.transition.as_ref()?;
             let moved: Transition = serde_json::from_str(raw.get()).ok()?;
             let fact = |name: &str| Some(moved.metadata.get(name)?.as_str()?.to_owned());

@@ -12,14 +12,14 @@ pub trait Machine {
     /// An effect to execute once the next state is durable.
     type Effect;
     /// The reason why a command is not legal now.
-    type Refusal: Refuse;
+    type Refusal: CodedRefusal;
 
     /// Decides about a command and leaves the state unchanged.
     fn step(
         state: &Self::State,
         command: Self::Command,
         at: Timestamp,
-    ) -> Result<Step<Self::State, Self::Effect>, Self::Refusal>;
+    ) -> Result<MachineStep<Self::State, Self::Effect>, Self::Refusal>;
 
     /// Changes a state in place, for the owner of a large one who keeps no other copy. The decision
     /// is that of [`Machine::step`]; a refusal changes nothing.
@@ -34,29 +34,29 @@ pub trait Machine {
     }
 
     /// Returns one status name for the whole state, for a board or a log.
-    fn status(state: &Self::State) -> &'static str;
+    fn status_name(state: &Self::State) -> &'static str;
 
     /// Returns the invariants that do not hold. They hold in every state that commands can reach;
     /// files that were read are checked with the same function.
     fn violations(state: &Self::State) -> Vec<Violation>;
 
     /// Returns the commands that are useful now, the most useful first.
-    fn advice(state: &Self::State) -> Vec<Advice>;
+    fn advice(state: &Self::State) -> Vec<CommandAdvice>;
 }
 
 /// The outcome of a legal command.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Step<S, E> {
+pub struct MachineStep<S, E> {
     /// The state to make durable.
     pub next: S,
     /// The effects to execute once it is durable.
     pub effects: Vec<E>,
 }
 
-impl<S, E> Step<S, E> {
+impl<S, E> MachineStep<S, E> {
     /// Makes a step without effects.
-    pub fn quiet(next: S) -> Self {
-        Step {
+    pub fn without_effects(next: S) -> Self {
+        MachineStep {
             next,
             effects: Vec::new(),
         }
@@ -64,7 +64,7 @@ impl<S, E> Step<S, E> {
 }
 
 /// A refusal: a stable code for programs, and a sentence. The texts for users are in `words`.
-pub trait Refuse: Error {
+pub trait CodedRefusal: Error {
     /// Returns the code: stable, `snake_case`, documented by `bowline explain`.
     fn code(&self) -> &'static str;
 }
@@ -113,7 +113,7 @@ pub struct Violation {
 
 /// A command that is useful now: the verb and its target.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Advice {
+pub struct CommandAdvice {
     /// The words after the noun on the command line (`start`, `step complete`).
     pub verb: &'static str,
     /// The stage, step, gate or task it applies to.
@@ -122,10 +122,10 @@ pub struct Advice {
     pub options: &'static str,
 }
 
-impl Advice {
+impl CommandAdvice {
     /// Makes an advice without a target.
-    pub fn verb(verb: &'static str) -> Self {
-        Advice {
+    pub fn without_target(verb: &'static str) -> Self {
+        CommandAdvice {
             verb,
             target: None,
             options: "",
@@ -133,17 +133,17 @@ impl Advice {
     }
 
     /// Makes an advice with a target.
-    pub fn on(verb: &'static str, target: impl Into<String>) -> Self {
-        Advice {
+    pub fn with_target(verb: &'static str, target: impl Into<String>) -> Self {
+        CommandAdvice {
             target: Some(target.into()),
-            ..Advice::verb(verb)
+            ..CommandAdvice::without_target(verb)
         }
     }
 
     /// Adds options that must be given.
     #[must_use]
-    pub fn with(self, options: &'static str) -> Self {
-        Advice { options, ..self }
+    pub fn with_options(self, options: &'static str) -> Self {
+        CommandAdvice { options, ..self }
     }
 }
 

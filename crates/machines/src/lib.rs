@@ -26,5 +26,7 @@ pub use serde;
 
 #[cfg(feature = "serde")]
 use kernel::is_default;
-pub use kernel::{Actor, Advice, Machine, RefusalSubject, Refuse, Step, Timestamp, Violation};
+pub use kernel::{
+    Actor, CodedRefusal, CommandAdvice, Machine, MachineStep, RefusalSubject, Timestamp, Violation,
+};
 pub use named::Named;

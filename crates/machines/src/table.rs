@@ -4,32 +4,32 @@
 //! The printed form is a golden file in `docs/machines/`, so that a change of a rule is a change of
 //! a page people read.
 
-use crate::kernel::{Machine, Refuse, Timestamp};
+use crate::kernel::{CodedRefusal, Machine, Timestamp};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// The time at which every cell of a table is computed: an hour after [`EARLIER`].
-pub const AT: Timestamp = Timestamp(1_767_265_200);
+pub const TABLE_TIME: Timestamp = Timestamp(1_767_265_200);
 /// The time of past events in the representative states.
-pub const EARLIER: Timestamp = Timestamp(1_767_261_600);
+pub const PAST_TIME: Timestamp = Timestamp(1_767_261_600);
 
 /// A machine that can list its representative states and commands.
-pub trait Catalogue: Machine {
+pub trait MachineCatalogue: Machine {
     /// The kind's name, as on the command line.
     const KIND: &'static str;
     /// Returns one state for every case that the rules distinguish, with a short name.
-    fn states() -> Vec<(&'static str, Self::State)>;
+    fn sample_states() -> Vec<(&'static str, Self::State)>;
     /// Returns one command for every case that the rules distinguish, with a short name.
-    fn commands() -> Vec<(&'static str, Self::Command)>;
+    fn sample_commands() -> Vec<(&'static str, Self::Command)>;
     /// Returns the label of a state, which is its node in the diagram.
-    fn label(state: &Self::State) -> String;
+    fn state_label(state: &Self::State) -> String;
     /// Describes an effect in a word or two.
-    fn effect(effect: &Self::Effect) -> String;
+    fn describe_effect(effect: &Self::Effect) -> String;
 }
 
 /// The outcome of one command in one state.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Cell {
+pub enum TableCell {
     /// The command is legal.
     Moves {
         /// Label of the next state.
@@ -48,7 +48,7 @@ pub enum Cell {
 
 /// One row of the table: a state, a command, and the outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct TableRow {
     /// Name of the representative state.
     pub state: &'static str,
     /// Label of the state, which is its node in the diagram.
@@ -56,28 +56,28 @@ pub struct Row {
     /// Name of the command.
     pub command: &'static str,
     /// Outcome of the command.
-    pub cell: Cell,
+    pub cell: TableCell,
 }
 
 /// Computes the whole table of a machine.
-pub fn rows<M: Catalogue>() -> Vec<Row> {
+pub fn table_rows<M: MachineCatalogue>() -> Vec<TableRow> {
     let mut rows = Vec::new();
-    for (state_name, state) in M::states() {
+    for (state_name, state) in M::sample_states() {
         // Commands are made again for every state, because they need not be cloneable.
-        for (command_name, command) in M::commands() {
-            let cell = match M::step(&state, command, AT) {
-                Ok(step) => Cell::Moves {
-                    to: M::label(&step.next),
-                    effects: step.effects.iter().map(M::effect).collect(),
+        for (command_name, command) in M::sample_commands() {
+            let cell = match M::step(&state, command, TABLE_TIME) {
+                Ok(step) => TableCell::Moves {
+                    to: M::state_label(&step.next),
+                    effects: step.effects.iter().map(M::describe_effect).collect(),
                 },
-                Err(refusal) => Cell::Refused {
+                Err(refusal) => TableCell::Refused {
                     code: refusal.code(),
                     message: refusal.to_string(),
                 },
             };
-            rows.push(Row {
+            rows.push(TableRow {
                 state: state_name,
-                label: M::label(&state),
+                label: M::state_label(&state),
                 command: command_name,
                 cell,
             });
@@ -87,15 +87,15 @@ pub fn rows<M: Catalogue>() -> Vec<Row> {
 }
 
 /// Renders the page of a machine: a diagram of the transitions and the whole table.
-pub fn page<M: Catalogue>(title: &str, intro: &str) -> String {
-    let rows = rows::<M>();
+pub fn render_page<M: MachineCatalogue>(title: &str, intro: &str) -> String {
+    let rows = table_rows::<M>();
     let mut out = format!(
         "# {title}\n\n{}\n\n## Diagram\n\n```mermaid\nstateDiagram-v2\n",
         intro.trim()
     );
     let mut edges: BTreeMap<(String, String), Vec<&str>> = BTreeMap::new();
     for row in &rows {
-        if let Cell::Moves { to, .. } = &row.cell {
+        if let TableCell::Moves { to, .. } = &row.cell {
             let verbs = edges.entry((row.label.clone(), to.clone())).or_default();
             if !verbs.contains(&row.command) {
                 verbs.push(row.command);
@@ -106,8 +106,8 @@ pub fn page<M: Catalogue>(title: &str, intro: &str) -> String {
         let _ = writeln!(
             out,
             "    {} --> {}: {}",
-            node(from),
-            node(to),
+            mermaid_id(from),
+            mermaid_id(to),
             verbs.join(", ").replace([':', ';'], " ")
         );
     }
@@ -115,8 +115,8 @@ pub fn page<M: Catalogue>(title: &str, intro: &str) -> String {
     names.sort();
     names.dedup();
     for name in names {
-        if node(name) != *name {
-            let _ = writeln!(out, "    {}: {name}", node(name));
+        if mermaid_id(name) != *name {
+            let _ = writeln!(out, "    {}: {name}", mermaid_id(name));
         }
     }
     out.push_str("```\n\n## Every state, every command\n\n");
@@ -131,7 +131,7 @@ pub fn page<M: Catalogue>(title: &str, intro: &str) -> String {
             );
         }
         match &row.cell {
-            Cell::Moves { to, effects } => {
+            TableCell::Moves { to, effects } => {
                 let _ = writeln!(
                     out,
                     "| {} | **{to}** | {} |",
@@ -139,7 +139,7 @@ pub fn page<M: Catalogue>(title: &str, intro: &str) -> String {
                     effects.join(", ")
                 );
             }
-            Cell::Refused { code, message } => {
+            TableCell::Refused { code, message } => {
                 let _ = writeln!(
                     out,
                     "| {} | – | `{code}`: {} |",
@@ -153,7 +153,7 @@ pub fn page<M: Catalogue>(title: &str, intro: &str) -> String {
 }
 
 /// Turns a label into an identifier that Mermaid accepts.
-fn node(label: &str) -> String {
+fn mermaid_id(label: &str) -> String {
     label
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })

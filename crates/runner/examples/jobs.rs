@@ -18,7 +18,7 @@ use bowline_machines::job::Command;
 use bowline_runner::drivers::jobs::{
     AgentSpec, Config, JobRequest, Jobs, Phase, SubmittedRequest, TypeSpec,
 };
-use bowline_store::{About, JobQuery, Key, RecordBody, RecordQuery, Sqlite};
+use bowline_store::{JobAttributes, JobQuery, RecordBody, RecordQuery, SecretKey, SqliteStore};
 use bowline_supervisor::{ShimProgram, shim};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -103,8 +103,8 @@ fn begin(folder: &Path) -> Jobs {
         app: Vec::new(),
     };
     config.types.insert("tea".into(), tea);
-    let store = Sqlite::open(&folder.join("store.db")).expect("nobody else has the store");
-    let key = Key::open(&folder.join("key")).expect("the key can be read");
+    let store = SqliteStore::open(&folder.join("store.db")).expect("nobody else has the store");
+    let key = SecretKey::open(&folder.join("key")).expect("the key can be read");
     match Jobs::start(config, Arc::new(store), key) {
         Ok(jobs) => jobs,
         Err(refused) => panic!("{refused:?}"),
@@ -117,9 +117,9 @@ fn create(number: usize) -> JobRequest {
         description: "A shop for tea".into(),
         depends_on: vec![],
         scheduled_for: None,
-        about: Box::new(About {
+        about: Box::new(JobAttributes {
             type_name: Some("tea".into()),
-            ..About::default()
+            ..JobAttributes::default()
         }),
         submit: true,
     }
@@ -143,7 +143,11 @@ fn answer(jobs: &Jobs) {
         open: true,
         ..RecordQuery::default()
     };
-    for record in jobs.store().records(&open).expect("the store can be read") {
+    for record in jobs
+        .store()
+        .list_records(&open)
+        .expect("the store can be read")
+    {
         let command = match record.body {
             RecordBody::Question(_) => Command::Answer {
                 question: record.id.clone(),
@@ -164,9 +168,9 @@ fn answer(jobs: &Jobs) {
 }
 
 fn over(jobs: &Jobs, count: usize) -> bool {
-    let all = jobs.store().jobs(&JobQuery::default());
+    let all = jobs.store().list_jobs(&JobQuery::default());
     let all = all.expect("the store can be read");
-    let effects = jobs.store().effects().expect("the store can be read");
+    let effects = jobs.store().open_effects().expect("the store can be read");
     let ended = |row: &bowline_store::JobRow| {
         ["completed", "failed"].contains(&row.job.task_status().name())
     };

@@ -11,7 +11,7 @@
 
 use bowline_machines::job::Command;
 use bowline_runner::drivers::jobs::{Config, JobRequest, Jobs, SubmittedRequest};
-use bowline_store::{About, Key, Memory};
+use bowline_store::{JobAttributes, MemoryStore, SecretKey};
 use bowline_supervisor::ShimProgram;
 use std::sync::Arc;
 use std::time::Instant;
@@ -26,12 +26,12 @@ fn main() {
     let mut config = Config::new(&folder, ShimProgram::new(&me, &["shim"]));
     // Nobody is at work: everything waits.
     config.slots = 0;
-    let key = Key::open(&folder.join("key")).expect("the key can be made");
-    let jobs = Jobs::start(config, Arc::new(Memory::new()), key).expect("the loop begins");
+    let key = SecretKey::open(&folder.join("key")).expect("the key can be made");
+    let jobs = Jobs::start(config, Arc::new(MemoryStore::new()), key).expect("the loop begins");
     let make = |number: usize| {
-        let about = About {
+        let about = JobAttributes {
             type_name: Some("custom".into()),
-            ..About::default()
+            ..JobAttributes::default()
         };
         let request = JobRequest::Create {
             title: format!("Tea {number}"),

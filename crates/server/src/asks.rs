@@ -10,12 +10,12 @@ use crate::view;
 use crate::work::{JobRequest, Work, record_thing};
 use bowline_engine::formats::time::format_utc;
 use bowline_engine::machines::Timestamp;
-use bowline_engine::machines::job::{Command, Fork, Life, PausedBy};
+use bowline_engine::machines::job::{Command, ForkOptions, JobState, PauseCause};
 use bowline_formats::rest::{
     AnswerRequest, Approval, ChangeRequest, ForkRequest, InboxItem, InboxKind, Nothing, Page,
     ProvideRequest, RejectRequest,
 };
-use bowline_store::{FileComment, JobRow, Record, RecordBody, RecordKind, RecordQuery};
+use bowline_store::{FileCommentRow, JobRecord, JobRow, RecordBody, RecordKind, RecordQuery};
 use bowline_words::Lang;
 use bowline_words::message::{ServerThing, WebForms};
 use serde::Serialize;
@@ -27,10 +27,10 @@ fn records<T: Serialize>(
     shared: &Arc<Shared>,
     call: &Call,
     kind: RecordKind,
-    shown: fn(&Record) -> Option<T>,
+    shown: fn(&JobRecord) -> Option<T>,
 ) -> Reply {
     let (work, row) = of_task(shared, call)?;
-    let mut records = work.store().records(&RecordQuery {
+    let mut records = work.store().list_records(&RecordQuery {
         job: Some(row.id),
         kind: Some(kind),
         open: false,
@@ -72,15 +72,15 @@ pub(crate) fn checkpoints(shared: &Arc<Shared>, call: &Call) -> Reply {
 }
 
 /// Returns the record with this id, if it is of this kind.
-pub(crate) fn record(work: &dyn Work, id: &str, kind: RecordKind) -> Result<Record, Problem> {
-    let found = work.store().record(id)?;
+pub(crate) fn record(work: &dyn Work, id: &str, kind: RecordKind) -> Result<JobRecord, Problem> {
+    let found = work.store().find_record(id)?;
     found
         .filter(|record| record.body.kind() == kind)
         .ok_or_else(|| Problem::no_such(record_thing(kind), id))
 }
 
 /// Returns the record that the path of a call names.
-fn named(shared: &Arc<Shared>, call: &Call, kind: RecordKind) -> Result<Record, Problem> {
+fn named(shared: &Arc<Shared>, call: &Call, kind: RecordKind) -> Result<JobRecord, Problem> {
     record(shared.work()?, call.param("id"), kind)
 }
 
@@ -113,9 +113,9 @@ pub(crate) fn request_changes(shared: &Arc<Shared>, call: &Call) -> Reply {
 }
 
 /// Parses feedback and comments on files from the body.
-fn change_request(call: &Call) -> Result<(String, Vec<FileComment>), Problem> {
+fn change_request(call: &Call) -> Result<(String, Vec<FileCommentRow>), Problem> {
     let asked: ChangeRequest = call.body()?;
-    let comments = asked.comments.into_iter().map(|it| FileComment {
+    let comments = asked.comments.into_iter().map(|it| FileCommentRow {
         file: it.file,
         line: it.line,
         comment: it.comment,
@@ -183,7 +183,7 @@ pub(crate) fn withdraw(shared: &Arc<Shared>, call: &Call) -> Reply {
     let work = shared.work()?;
     let said = record(work, call.param("id"), RecordKind::Said)?.id;
     let _: Nothing = call.body()?;
-    let request = JobRequest::RecordCommand(Command::Unsay { id: said.clone() });
+    let request = JobRequest::RecordCommand(Command::WithdrawMessage { id: said.clone() });
     ask(work, call, request)?;
     let record = record(work, &said, RecordKind::Said)?;
     json(call, &view::saying(&record))
@@ -193,13 +193,13 @@ pub(crate) fn fork(shared: &Arc<Shared>, call: &Call) -> Reply {
     let record = named(shared, call, RecordKind::Checkpoint)?;
     let asked: ForkRequest = call.body()?;
     let work = shared.work()?;
-    let row = work.store().job(&record.job)?;
+    let row = work.store().find_job(&record.job)?;
     let row = row.ok_or_else(|| Problem::no_such(ServerThing::Task, &record.job))?;
     let phase = match &record.body {
         RecordBody::Checkpoint(at) => at.phase,
         _ => 0,
     };
-    let fork = Fork {
+    let fork = ForkOptions {
         title: match asked.title.filter(|title| !title.trim().is_empty()) {
             Some(title) => title,
             None => fork_title(&row.job.title, phase, call.lang),
@@ -235,7 +235,7 @@ pub(crate) fn inbox(shared: &Arc<Shared>, call: &Call) -> Reply {
 /// Returns all items that wait for a person, the oldest first.
 pub(crate) fn waiting(work: &dyn Work) -> Result<Vec<InboxItem>, Problem> {
     let store = work.store();
-    let open = store.records(&RecordQuery {
+    let open = store.list_records(&RecordQuery {
         open: true,
         ..RecordQuery::default()
     })?;
@@ -283,9 +283,9 @@ pub(crate) fn waiting(work: &dyn Work) -> Result<Vec<InboxItem>, Problem> {
     }
     let mut waits = Waiting::new(&*store, work.now());
     for row in &rows {
-        let reason = match &row.job.life {
-            Life::Paused(PausedBy::Breaker { reason, .. }) => Some(reason.clone()),
-            Life::Pending => {
+        let reason = match &row.job.state {
+            JobState::Paused(PauseCause::Breaker { reason, .. }) => Some(reason.clone()),
+            JobState::Pending => {
                 let task = waits.task(row, work)?;
                 task.needs_you.then(|| task.waiting_for.join(", "))
             }

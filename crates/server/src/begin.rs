@@ -17,7 +17,7 @@ use bowline_engine::operations::thinking::ThinkingRun;
 use bowline_engine::words::display_path;
 use bowline_engine::{Context, workspace};
 use bowline_formats::rest::{VerbRequest, WorkspaceBeginning, WorkspaceChange};
-use bowline_words::message::{Did, ServerNo, ServerThing};
+use bowline_words::message::{Confirmation, ServerNo, ServerThing};
 use serde_json::Value;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -116,7 +116,7 @@ pub(crate) fn begin(
             let plan = plan_place(context, root);
             save_file(context, &plan, &taken.text, false)?;
             let done = taken.file.tasks.iter().filter(|task| task.done).count();
-            let did = Did::PlanTaken {
+            let did = Confirmation::PlanTaken {
                 program: taken.source.name(),
                 total: taken.file.tasks.len(),
                 done,

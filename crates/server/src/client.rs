@@ -327,7 +327,7 @@ impl Client {
             Place::Socket(_) => "localhost",
             Place::Tcp(host) => host,
         };
-        let lang = self.lang.say("en", "ko");
+        let lang = self.lang.choose_text("en", "ko");
         let mut request = format!(
             "{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nAccept-Language: {lang}\r\n"
         );

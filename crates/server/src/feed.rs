@@ -165,7 +165,7 @@ pub(crate) fn open(
 ) -> Result<Response<Body>, Problem> {
     let latest = shared.feed.latest();
     if let Some(asked) = since {
-        let feed = shared.work()?.store().feed();
+        let feed = shared.work()?.store().feed_range();
         let (oldest, _) = feed.map_err(|error| Problem::internal(&error))?;
         // A task that exists has its whole history.
         if scope.is_everything() && oldest > 0 && asked.saturating_add(1) < oldest {
@@ -287,7 +287,7 @@ impl Listener {
             ..EventQuery::default()
         };
         let read = tokio::task::spawn_blocking(move || {
-            let rows = shared.work().ok()?.store().events(&wanted).ok()?;
+            let rows = shared.work().ok()?.store().list_events(&wanted).ok()?;
             Some(rows.iter().map(|row| Arc::new(line(row))).collect())
         });
         read.await.ok().flatten()

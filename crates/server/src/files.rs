@@ -16,7 +16,7 @@ use bowline_engine::machines::Timestamp;
 use bowline_formats::rest::routes::encode_segment;
 use bowline_formats::rest::{Artifact, Page, ReviewDiff};
 use bowline_runner::drivers::jobs::{is_passed_over, is_private};
-use bowline_store::{JobRow, Record, RecordBody, RecordKind, RecordQuery};
+use bowline_store::{JobRecord, JobRow, RecordBody, RecordKind, RecordQuery};
 use bowline_words::message::{ServerNo, ServerThing};
 use hyper::body::Bytes;
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
@@ -122,7 +122,7 @@ pub(crate) fn artifacts(shared: &Arc<Shared>, call: &Call) -> Reply {
 
 /// Returns the files that reviews name as deliverables, with their phases.
 fn deliverables(work: &dyn Work, row: &JobRow) -> Result<BTreeMap<String, Vec<u32>>, Problem> {
-    let reviews = work.store().records(&RecordQuery {
+    let reviews = work.store().list_records(&RecordQuery {
         job: Some(row.id.clone()),
         kind: Some(RecordKind::Review),
         open: false,
@@ -393,8 +393,8 @@ pub(crate) fn review_diff(shared: &Arc<Shared>, call: &Call) -> Reply {
 }
 
 /// Returns the git ref of the code that the previous review showed.
-fn shown_before(work: &dyn Work, record: &Record) -> Result<Option<String>, Problem> {
-    let reviews = work.store().records(&RecordQuery {
+fn shown_before(work: &dyn Work, record: &JobRecord) -> Result<Option<String>, Problem> {
+    let reviews = work.store().list_records(&RecordQuery {
         job: Some(record.job.clone()),
         kind: Some(RecordKind::Review),
         open: false,

@@ -13,7 +13,7 @@ use crate::serve::Shared;
 use axum::body::Body;
 use axum::http::{Response, StatusCode, header};
 use bowline_formats::rest::routes::{Method, Operation};
-use bowline_store::{Advance, Request, Store};
+use bowline_store::{IdempotentRequest, Store, StoreStep};
 use bowline_words::message::ServerNo;
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
@@ -72,7 +72,7 @@ pub(crate) fn answer(shared: &Arc<Shared>, call: &Call, handler: Handler) -> Rep
     // A header has no newline, so this differs from the dispatcher's own keys.
     let key = shared.keys_in_use.hold(format!("response\n{key}"));
     let content = content_hash(shared, call);
-    if let Some(kept) = store.request(&key.key)? {
+    if let Some(kept) = store.stored_response(&key.key)? {
         return repeat_response(&kept, &content);
     }
     let response = handler(shared, call)?;
@@ -139,14 +139,14 @@ fn keep_response(
     let body = Handle::current().block_on(response.into_body().collect());
     let body = body.map_err(|error| Problem::internal(&error))?.to_bytes();
     let body = String::from_utf8_lossy(&body).into_owned();
-    let mut step = Advance::at(shared.clock.now());
-    step.request = Some(Request {
+    let mut step = StoreStep::empty_at(shared.clock.now());
+    step.request = Some(IdempotentRequest {
         id: key.to_owned(),
         answer: json!({ "content": content, "status": status.as_u16(), "body": body }),
         print: content,
     });
     // The change is done: respond even if the response cannot be stored.
-    if let Err(error) = store.advance(vec![step]) {
+    if let Err(error) = store.commit_steps(vec![step]) {
         tracing::warn!(%error, "a response was not kept for its Idempotency-Key");
     }
     Ok(json_response(status, body))

@@ -25,7 +25,7 @@ use bowline_runner::drivers::jobs::{
     Config, Phase, TypeSpec, UnknownAgent, Verifier, first_state_ref, still_alive,
 };
 pub use bowline_store::JobQuery;
-use bowline_store::{Budget, EventRow, JobRow, Key, RecordQuery, ReviewRow, Store};
+use bowline_store::{EventRow, JobBudget, JobRow, RecordQuery, ReviewRow, SecretKey, Store};
 use bowline_words::message::{Cause, ServeTrouble};
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read as _;
@@ -138,7 +138,7 @@ pub fn begin(
     let store = keep::open_store(context, setup, &config)?;
     let key = setup.key.clone();
     let key = key.unwrap_or_else(|| setup.data.join(KEY_FILE));
-    let key = Key::open(&key).map_err(|error| failed(&error))?;
+    let key = SecretKey::open(&key).map_err(|error| failed(&error))?;
     let jobs = Jobs::start(config, Arc::new(store), key);
     let jobs = jobs.map_err(|refused| keep::refused_trouble(setup, refused))?;
     let path = context.variables.get("PATH").and_then(|it| it.to_str());
@@ -218,7 +218,7 @@ fn tell(events: &Receiver<EventRow>, publisher: &Publisher, work: &Weak<dyn Work
                     archived: true,
                     ..JobQuery::default()
                 };
-                let rows = work.store().jobs(&at_work).unwrap_or_default();
+                let rows = work.store().list_jobs(&at_work).unwrap_or_default();
                 let size = |path: PathBuf| std::fs::metadata(path).map_or(0, |it| it.len());
                 seen.retain(|id, _| rows.iter().any(|row| row.id == *id));
                 for row in rows.iter().filter(|row| row.job.attempt > 0) {
@@ -297,7 +297,7 @@ pub(crate) fn configured(
     if let Some(seconds) = limits.no_progress {
         config.limits.silence_s = seconds.0;
     }
-    config.budget = Budget {
+    config.budget = JobBudget {
         tokens: limits.tokens,
         usd: limits.usd,
         minutes: limits
@@ -436,7 +436,7 @@ impl Work for Working {
             job: Some(row.id.clone()),
             ..RecordQuery::default()
         };
-        let records = self.jobs.store().records(&wanted).unwrap_or_default();
+        let records = self.jobs.store().list_records(&wanted).unwrap_or_default();
         let all = talk::of(row, &records, protocol, &self.jobs.logs(row));
         let from = usize::try_from(from).unwrap_or(usize::MAX);
         all.into_iter().skip(from).take(limit).collect()
@@ -520,8 +520,11 @@ impl Work for Working {
         let slots = self.jobs.config().slots;
         let rows = self.jobs.store().open_jobs().unwrap_or_default();
         let running = rows.iter().filter(|row| {
-            use bowline_engine::machines::job::Life;
-            matches!(row.job.life, Life::Running | Life::Verifying { .. })
+            use bowline_engine::machines::job::JobState;
+            matches!(
+                row.job.state,
+                JobState::Running | JobState::Verifying { .. }
+            )
         });
         (slots, u32::try_from(running.count()).unwrap_or(u32::MAX))
     }

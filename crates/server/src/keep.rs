@@ -9,7 +9,7 @@ use bowline_runner::drivers::jobs::{
     Config, Health, Jobs, Outage, Rebuilt, Refused, UnknownAgent, hold_agent, rebuild,
     tasks_on_disk, unknown_agents,
 };
-use bowline_store::{JobQuery, Sqlite, Store as _, StoreError};
+use bowline_store::{JobQuery, SqliteStore, Store as _, StoreError};
 use bowline_words::message::ServeTrouble;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -69,7 +69,7 @@ pub(crate) fn open_store(
     context: &Context,
     setup: &Setup,
     config: &Config,
-) -> Result<Sqlite, ServeTrouble> {
+) -> Result<SqliteStore, ServeTrouble> {
     let path = setup.store_file();
     let lost = |tasks: usize| ServeTrouble::StoreLost {
         path: display_path(&path),
@@ -86,16 +86,18 @@ pub(crate) fn open_store(
         }
         set_aside(context, &path)?;
     }
-    let store = Sqlite::open(&path).map_err(|error| store_trouble(&path, &error))?;
+    let store = SqliteStore::open(&path).map_err(|error| store_trouble(&path, &error))?;
     let any = JobQuery {
         archived: true,
         limit: 1,
         ..JobQuery::default()
     };
-    let known = store.jobs(&any);
+    let known = store.list_jobs(&any);
     let known = known.map_err(|error| store_trouble(&path, &error))?;
     if known.is_empty() && !setup.start_empty {
-        let (_, newest) = store.feed().map_err(|error| store_trouble(&path, &error))?;
+        let (_, newest) = store
+            .feed_range()
+            .map_err(|error| store_trouble(&path, &error))?;
         // In a store with events, people have removed all tasks. The files may still mention one
         // that never started.
         let tasks = on_disk(newest > 0)?.len();
@@ -111,10 +113,10 @@ pub(crate) fn open_store(
 
 /// Warns about tasks that have folders and are not in the store: they were in a lost log, or came
 /// after a backup that was restored.
-fn tell_missing(store: &Sqlite, on_disk: BTreeSet<String>) -> Result<(), StoreError> {
+fn tell_missing(store: &SqliteStore, on_disk: BTreeSet<String>) -> Result<(), StoreError> {
     let mut missing = Vec::new();
     for id in on_disk {
-        if store.job(&id)?.is_none() {
+        if store.find_job(&id)?.is_none() {
             missing.push(id);
         }
     }
@@ -170,7 +172,7 @@ pub fn rebuild_store(context: &Context, setup: &Setup) -> Result<Vec<Rebuilt>, S
     if let Some(folder) = path.parent() {
         crate::data::DataFolder::open(folder)?;
     }
-    let broken = match Sqlite::verify(&path) {
+    let broken = match SqliteStore::verify_file(&path) {
         Ok(()) => is_gone(&path) && side_file(&path, "-wal").exists(),
         Err(StoreError::Damaged { .. } | StoreError::DamagedFile { .. }) => true,
         Err(error) => return Err(store_trouble(&path, &error)),
@@ -178,7 +180,7 @@ pub fn rebuild_store(context: &Context, setup: &Setup) -> Result<Vec<Rebuilt>, S
     if broken {
         set_aside(context, &path)?;
     }
-    let store = Sqlite::open(&path).map_err(|error| store_trouble(&path, &error))?;
+    let store = SqliteStore::open(&path).map_err(|error| store_trouble(&path, &error))?;
     rebuild(&config, &store).map_err(|refused| refused_trouble(setup, refused))
 }
 
@@ -197,7 +199,7 @@ pub fn backup_store(data: &Path, store: Option<&Path>, to: &Path) -> Result<(), 
             path: display_path(to),
         });
     }
-    Sqlite::backup_file(&path, to).map_err(|error| match &error {
+    SqliteStore::backup_file(&path, to).map_err(|error| match &error {
         StoreError::Failed(cause) => match cause.downcast_ref::<std::io::Error>() {
             Some(error) => crate::data::trouble(to, error),
             None => store_trouble(&path, &error),

@@ -13,7 +13,7 @@ use bowline_engine::machines::Timestamp;
 use bowline_engine::process;
 use bowline_engine::webhook::{JSON, WebhookClient};
 use bowline_formats::rest::routes::act;
-use bowline_store::{EffectEnd, EffectRow, RecordBody, Settle};
+use bowline_store::{EffectResult, EffectRow, RecordBody, SettledEffect};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -70,13 +70,13 @@ impl Deliverer {
             needed |= current.notify != NotifySettings::default();
             let now = self.clock.now();
             let waiting = match needed {
-                true => work.store().effects().unwrap_or_default(),
+                true => work.store().open_effects().unwrap_or_default(),
                 false => Vec::new(),
             };
             let due = |it: &&EffectRow| it.kind == "notify" && it.due <= now;
             for effect in waiting.iter().filter(due) {
                 let end = current.deliver(&*work, effect, now);
-                let settle = Settle {
+                let settle = SettledEffect {
                     effect: effect.id,
                     end,
                 };
@@ -95,13 +95,13 @@ impl Deliverer {
         }
     }
 
-    fn deliver(&self, work: &dyn Work, effect: &EffectRow, now: Timestamp) -> EffectEnd {
+    fn deliver(&self, work: &dyn Work, effect: &EffectRow, now: Timestamp) -> EffectResult {
         let body = body(effect);
         let mut notes = Vec::new();
         let mut good = true;
         let mut wait_s = None;
         let event = body["event"].as_str().unwrap_or_default();
-        let title = match work.store().job(&effect.job) {
+        let title = match work.store().find_job(&effect.job) {
             Ok(Some(row)) => row.job.title.clone(),
             Ok(None) | Err(_) => effect.job.clone(),
         };
@@ -143,12 +143,12 @@ impl Deliverer {
         let usual_s = AGAIN_S << effect.tries.min(10);
         let wait_s = wait_s.min(RETRY_AFTER_S_MAX).max(usual_s);
         match (good, effect.tries + 1 < TRIES_MAX) {
-            (true, _) => EffectEnd::Delivered { note },
-            (false, true) => EffectEnd::Again {
+            (true, _) => EffectResult::Delivered { note },
+            (false, true) => EffectResult::Again {
                 due: Timestamp(now.0 + wait_s),
                 note,
             },
-            (false, false) => EffectEnd::GivenUp { note },
+            (false, false) => EffectResult::GivenUp { note },
         }
     }
 
@@ -187,13 +187,13 @@ fn decision_call(
     body: &Value,
 ) -> Option<DecisionCall> {
     let id = body["data"]["id"].as_str()?;
-    let record = work.store().record(id).ok()??;
+    let record = work.store().find_record(id).ok()??;
     match (event, record.body) {
         ("permission.wanted", RecordBody::Permission(row)) => {
             Some(permission_call(id, &row.tool, &row.input))
         }
         ("review.created", RecordBody::Review(row)) => {
-            let job = work.store().job(&effect.job).ok()??;
+            let job = work.store().find_job(&effect.job).ok()??;
             Some(review_call(id, work.diff(&job, &row)))
         }
         _ => None,

@@ -12,7 +12,7 @@ use bowline_engine::machines::job::{Command, PermissionStatus};
 use bowline_formats::rest::{
     NewPermissionRule, Page, Permission, PermissionBatch, PermissionDecision, RuleTrial,
 };
-use bowline_store::{NO_JOB, Record, RecordBody, RecordKind, RecordQuery};
+use bowline_store::{JobRecord, NO_JOB, RecordBody, RecordKind, RecordQuery};
 use bowline_words::message::{BodyFault, ServerNo, ServerThing};
 use std::sync::Arc;
 
@@ -92,8 +92,8 @@ fn all(
     job: Option<&str>,
     kind: RecordKind,
     open: bool,
-) -> Result<Vec<Record>, Problem> {
-    Ok(work.store().records(&RecordQuery {
+) -> Result<Vec<JobRecord>, Problem> {
+    Ok(work.store().list_records(&RecordQuery {
         job: job.map(str::to_owned),
         kind: Some(kind),
         open,

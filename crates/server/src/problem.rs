@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
-use bowline_engine::machines::Refuse as _;
+use bowline_engine::machines::CodedRefusal as _;
 use bowline_engine::machines::job::{JobRefusalSubject, Refusal, TaskStatus};
 use bowline_engine::{Error, ExitClass};
 use bowline_formats::rest::{ErrorBody, ErrorTold};
@@ -206,8 +206,8 @@ fn job_no(refusal: &Refusal) -> JobNo {
             let allowed: Vec<&str> = allowed.iter().map(|action| action.name()).collect();
             JobNo::NotAllowed {
                 command,
-                task: Status::of(task.name()),
-                agent: Status::of(agent.name()),
+                task: Status::from_word(task.name()),
+                agent: Status::from_word(agent.name()),
                 allowed: allowed.join(", "),
             }
         }

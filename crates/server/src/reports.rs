@@ -7,7 +7,9 @@ use crate::serve::Shared;
 use crate::tasks::ask as decide;
 use crate::work::JobRequest;
 use bowline_engine::machines::Timestamp;
-use bowline_engine::machines::job::{Command, Dependency, Marker, Question, StepAt};
+use bowline_engine::machines::job::{
+    AgentDependency, AgentMarker, AgentQuestion, Command, ReportedStep,
+};
 use bowline_formats::rest::{
     AskReport, ErrorReport, NeedReport, Nothing, PhaseCompleteReport, Recovery, Reported,
     StepReport, TokensReport,
@@ -46,15 +48,15 @@ fn reported(
     json(call, &reported)
 }
 
-fn said(shared: &Shared, call: &Call, marker: Marker) -> Reply {
+fn said(shared: &Shared, call: &Call, marker: AgentMarker) -> Reply {
     reported(shared, call, |task, attempt| {
-        JobRequest::Command(task, Command::Said { attempt, marker })
+        JobRequest::Command(task, Command::MarkerRead { attempt, marker })
     })
 }
 
 pub(crate) fn phase_complete(shared: &Arc<Shared>, call: &Call) -> Reply {
     let report: PhaseCompleteReport = call.body()?;
-    let marker = Marker::PhaseComplete {
+    let marker = AgentMarker::PhaseComplete {
         phase: report.phase,
         deliverables: report.files,
     };
@@ -63,29 +65,29 @@ pub(crate) fn phase_complete(shared: &Arc<Shared>, call: &Call) -> Reply {
 
 pub(crate) fn done(shared: &Arc<Shared>, call: &Call) -> Reply {
     let _: Nothing = call.body()?;
-    said(shared, call, Marker::CustomComplete)
+    said(shared, call, AgentMarker::CustomComplete)
 }
 
 pub(crate) fn ask(shared: &Arc<Shared>, call: &Call) -> Reply {
     let report: AskReport = call.body()?;
-    let question = Question {
+    let question = AgentQuestion {
         options: report.options,
         default: report.default,
         // The dispatcher assigns the id.
-        ..Question::asked("", report.question, report.required)
+        ..AgentQuestion::without_options("", report.question, report.required)
     };
-    said(shared, call, Marker::Question(question))
+    said(shared, call, AgentMarker::Question(question))
 }
 
 pub(crate) fn need(shared: &Arc<Shared>, call: &Call) -> Reply {
     let report: NeedReport = call.body()?;
-    let needed = Dependency {
+    let needed = AgentDependency {
         kind: report.dependency_type,
         description: report.description,
         default: report.default,
-        ..Dependency::requested("", report.name, report.required)
+        ..AgentDependency::on_env_variable("", report.name, report.required)
     };
-    said(shared, call, Marker::DependencyRequest(needed))
+    said(shared, call, AgentMarker::DependencyRequest(needed))
 }
 
 pub(crate) fn error(shared: &Arc<Shared>, call: &Call) -> Reply {
@@ -95,15 +97,15 @@ pub(crate) fn error(shared: &Arc<Shared>, call: &Call) -> Reply {
             let wait = report.retry_after.unwrap_or(RETRY_AFTER_S);
             let wait = wait.clamp(1, RETRY_AFTER_MAX_S);
             let now = shared.clock.now().0;
-            Marker::RateLimit {
+            AgentMarker::RateLimit {
                 until: Timestamp(now.saturating_add_unsigned(wait)),
             }
         }
-        Recovery::CheckpointAndFail => Marker::ErrorFatal {
+        Recovery::CheckpointAndFail => AgentMarker::ErrorFatal {
             message: report.message,
             details: report.details,
         },
-        Recovery::NotifyUser => Marker::ErrorNotify {
+        Recovery::NotifyUser => AgentMarker::ErrorNotify {
             message: report.message,
         },
     };
@@ -112,12 +114,12 @@ pub(crate) fn error(shared: &Arc<Shared>, call: &Call) -> Reply {
 
 pub(crate) fn step(shared: &Arc<Shared>, call: &Call) -> Reply {
     let report: StepReport = call.body()?;
-    let step = StepAt {
+    let step = ReportedStep {
         number: report.step,
         of: report.of,
         name: report.name,
     };
-    said(shared, call, Marker::Step(step))
+    said(shared, call, AgentMarker::Step(step))
 }
 
 pub(crate) fn tokens(shared: &Arc<Shared>, call: &Call) -> Reply {

@@ -3,7 +3,7 @@
 
 use crate::serve::Shared;
 use bowline_engine::machines::Timestamp;
-use bowline_store::Retention;
+use bowline_store::RetentionLimits;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ pub(crate) async fn prune_regularly(shared: Arc<Shared>) {
             continue;
         };
         let kept = retention(shared.context.now(), round.is_multiple_of(EFFECTS_EVERY));
-        let pruned = tokio::task::spawn_blocking(move || store.prune(&kept)).await;
+        let pruned = tokio::task::spawn_blocking(move || store.prune_rows(&kept)).await;
         match pruned {
             Ok(Ok(_)) => {}
             Ok(Err(error)) => tracing::warn!(%error, "the store was not pruned"),
@@ -42,9 +42,9 @@ pub(crate) async fn prune_regularly(shared: Arc<Shared>) {
     }
 }
 
-fn retention(now: Timestamp, effects: bool) -> Retention {
+fn retention(now: Timestamp, effects: bool) -> RetentionLimits {
     let ago = |seconds: i64| Timestamp(now.0 - seconds);
-    Retention {
+    RetentionLimits {
         events: EVENTS_KEPT,
         requests: RESPONSES_KEPT,
         request_bytes: RESPONSE_BYTES_KEPT,

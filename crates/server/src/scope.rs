@@ -6,7 +6,7 @@ use crate::call::Call;
 use crate::problem::Problem;
 use crate::serve::Shared;
 use crate::tasks::row;
-use bowline_engine::machines::job::Process;
+use bowline_engine::machines::job::ProcessState;
 use bowline_formats::rest::routes::{Access, Operation};
 use bowline_words::message::{ServerNo, ServerThing};
 use std::collections::BTreeSet;
@@ -50,7 +50,7 @@ impl TaskScope {
             Caller::AgentReader(descent) => shared.work()?.task_of_agent(descent),
         };
         let own = match &task {
-            Some(task) => shared.work()?.store().job(task)?,
+            Some(task) => shared.work()?.store().find_job(task)?,
             None => None,
         };
         let needed = own.iter().flat_map(|row| &row.job.depends_on);
@@ -80,7 +80,7 @@ pub(crate) fn is_present(shared: &Shared, caller: &Caller) -> bool {
         return true;
     };
     let found = shared.work().ok().and_then(|work| row(work, task).ok());
-    found.is_some_and(|row| row.job.attempt == *attempt && row.job.process == Process::Live)
+    found.is_some_and(|row| row.job.attempt == *attempt && row.job.process == ProcessState::Live)
 }
 
 /// Refuses an agent tasks outside of its scope, and totals over all tasks.
@@ -101,7 +101,7 @@ pub(crate) fn check(shared: &Shared, call: &Call) -> Result<(), Problem> {
         };
     }
     if path.starts_with("/api/reviews/{id}") {
-        let record = shared.work()?.store().record(id)?;
+        let record = shared.work()?.store().find_record(id)?;
         return match record.is_some_and(|it| scope.has(&it.job)) {
             true => Ok(()),
             false => Err(Problem::no_such(ServerThing::Review, id)),

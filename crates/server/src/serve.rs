@@ -329,7 +329,7 @@ impl Server {
         runtime.spawn(accept_tcp(Arc::clone(&shared), router.clone(), tcp));
         runtime.spawn(accept_unix(Arc::clone(&shared), router, unix));
         let work = begin(Publisher(Arc::clone(&shared)))?;
-        let newest = work.store().feed();
+        let newest = work.store().feed_range();
         let (_, newest) = newest.map_err(|error| jobs::failed(&error))?;
         shared.feed.begin(newest);
         let _ = shared.work.set(work);

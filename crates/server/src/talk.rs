@@ -10,7 +10,7 @@ use bowline_engine::machines::Timestamp;
 use bowline_engine::machines::job::{DependencyStatus, MessageStatus, PermissionStatus};
 use bowline_formats::agents::{AgentAdapter, AgentEvent, AgentEventKind, AgentProtocol};
 use bowline_formats::rest::{ToolUse, Utterance};
-use bowline_store::{JobRow, Record, RecordBody, ReviewRow};
+use bowline_store::{JobRecord, JobRow, RecordBody, ReviewRow};
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::io::Read as _;
@@ -25,7 +25,7 @@ const PIECE_BYTES: usize = 64 << 10;
 /// Builds the conversation, in order.
 pub(crate) fn of(
     row: &JobRow,
-    records: &[Record],
+    records: &[JobRecord],
     protocol: AgentProtocol,
     logs: &[PathBuf],
 ) -> Vec<Utterance> {
@@ -84,7 +84,7 @@ struct Talk {
 }
 
 impl Talk {
-    fn new(row: &JobRow, records: &[Record], pieces: bool) -> Talk {
+    fn new(row: &JobRow, records: &[JobRecord], pieces: bool) -> Talk {
         let mut prompts = vec![(row.about.created_at, described(row))];
         let mut asked = VecDeque::new();
         let mut permits = VecDeque::new();
@@ -169,7 +169,7 @@ impl Talk {
 }
 
 /// Lists questions and messages, in the order of time.
-fn by_time(row: &JobRow, records: &[Record]) -> Vec<Utterance> {
+fn by_time(row: &JobRow, records: &[JobRecord]) -> Vec<Utterance> {
     let mut all = vec![described(row)];
     all.extend(records.iter().flat_map(told));
     // All times have one format, so text order is time order.
@@ -182,7 +182,7 @@ fn described(row: &JobRow) -> Utterance {
     told_by("user", "description", row.job.description.clone(), at)
 }
 
-fn settled(record: &Record) -> Option<i64> {
+fn settled(record: &JobRecord) -> Option<i64> {
     match &record.body {
         RecordBody::Review(it) => it.reviewed_at,
         RecordBody::Question(it) => it.settled_at,
@@ -195,7 +195,7 @@ fn settled(record: &Record) -> Option<i64> {
 }
 
 /// Converts a record to its part of the conversation: the question, and the message to the agent.
-fn told(record: &Record) -> Vec<Utterance> {
+fn told(record: &JobRecord) -> Vec<Utterance> {
     let at = settled(record).map(Timestamp);
     let one = |role, about: &str, content| vec![told_by(role, about, content, at)];
     match &record.body {

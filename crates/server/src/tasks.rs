@@ -14,8 +14,8 @@ use bowline_formats::rest::{
     self, Delivery, EditTask, NewTask, Nothing, Page, RestoreRequest, SayRequest, Task, WaitReason,
 };
 use bowline_store::{
-    About, Budget, EventKind, EventQuery, JobQuery, JobRow, RecordQuery, Resource, SpendQuery,
-    Store, StoreError,
+    EventKind, EventQuery, JobAttributes, JobBudget, JobQuery, JobRow, RecordQuery, Resource,
+    SpendQuery, Store, StoreError,
 };
 use bowline_words::message::{BodyFault, ServerNo, ServerThing};
 use serde_json::Value;
@@ -70,7 +70,7 @@ pub(crate) fn list(shared: &Arc<Shared>, call: &Call) -> Reply {
     };
     let store = work.store();
     let scope = TaskScope::of(shared, &call.caller)?;
-    let mut rows = store.jobs(&JobQuery {
+    let mut rows = store.list_jobs(&JobQuery {
         status,
         type_name: call.query("type").map(str::to_owned),
         text: call.query("q").map(str::to_owned),
@@ -122,7 +122,7 @@ impl<'s> Waiting<'s> {
                 let status = match self.known.get(id) {
                     Some(status) => *status,
                     None => {
-                        let status = self.store.job(id)?.map(|row| row.job.task_status());
+                        let status = self.store.find_job(id)?.map(|row| row.job.task_status());
                         self.known.insert(id.clone(), status);
                         status
                     }
@@ -164,7 +164,7 @@ pub(crate) fn in_query(name: &'static str, value: &str) -> Problem {
 
 /// Returns the job with this id.
 pub(crate) fn row(work: &dyn Work, id: &str) -> Result<JobRow, Problem> {
-    let found = work.store().job(id)?;
+    let found = work.store().find_job(id)?;
     found.ok_or_else(|| Problem::no_such(ServerThing::Task, id))
 }
 
@@ -249,7 +249,7 @@ pub(crate) fn create(shared: &Arc<Shared>, call: &Call) -> Reply {
     let new: NewTask = call.body()?;
     within(&new.title, TITLE_MAX, "title")?;
     within(&new.description, TEXT_MAX, "description")?;
-    let about = About {
+    let about = JobAttributes {
         type_name: new.task_type,
         priority: new.priority,
         agent: new.agent,
@@ -257,7 +257,7 @@ pub(crate) fn create(shared: &Arc<Shared>, call: &Call) -> Reply {
         share_workspace: new.share_workspace,
         label: new.label.filter(|label| !label.is_empty()),
         budget: budget(new.budget),
-        ..About::default()
+        ..JobAttributes::default()
     };
     let request = JobRequest::Create {
         title: new.title,
@@ -351,7 +351,7 @@ pub(crate) fn say(shared: &Arc<Shared>, call: &Call) -> Reply {
         text: asked.text,
     };
     let made = ask(work, call, request)?.made.unwrap_or_default();
-    let record = work.store().record(&made)?;
+    let record = work.store().find_record(&made)?;
     match record.as_ref().and_then(view::saying) {
         Some(saying) => json(call, &saying),
         None => Err(Problem::internal(&"a saying was made and is not there")),
@@ -365,7 +365,7 @@ pub(crate) fn agent(shared: &Arc<Shared>, call: &Call) -> Reply {
 
 pub(crate) fn spend(shared: &Arc<Shared>, call: &Call) -> Reply {
     let (work, row) = of_task(shared, call)?;
-    let rows = work.store().spend(&SpendQuery {
+    let rows = work.store().list_spend(&SpendQuery {
         job: Some(row.id.clone()),
         from_day: None,
     })?;
@@ -374,7 +374,7 @@ pub(crate) fn spend(shared: &Arc<Shared>, call: &Call) -> Reply {
 
 pub(crate) fn deliveries(shared: &Arc<Shared>, call: &Call) -> Reply {
     let (work, row) = of_task(shared, call)?;
-    let told = work.store().deliveries(&row.id)?;
+    let told = work.store().deliveries_of(&row.id)?;
     let of_notices = told.into_iter().filter(|it| it.kind == "notify");
     let items = of_notices.map(|it| Delivery {
         notice: it.effect,
@@ -413,7 +413,7 @@ pub(crate) fn phases(shared: &Arc<Shared>, call: &Call) -> Reply {
         .flat_map(|it| it.phases)
         .map(|phase| phase.steps)
         .collect();
-    let records = work.store().records(&RecordQuery {
+    let records = work.store().list_records(&RecordQuery {
         job: Some(row.id.clone()),
         ..RecordQuery::default()
     })?;
@@ -423,7 +423,7 @@ pub(crate) fn phases(shared: &Arc<Shared>, call: &Call) -> Reply {
 pub(crate) fn transitions(shared: &Arc<Shared>, call: &Call) -> Reply {
     let (work, row) = of_task(shared, call)?;
     let limit = limit(call)?;
-    let mut rows = work.store().events(&EventQuery {
+    let mut rows = work.store().list_events(&EventQuery {
         job: Some(row.id),
         kind: Some(EventKind::Transition),
         after: call.number("cursor")?.unwrap_or(0),
@@ -456,9 +456,9 @@ pub(crate) fn conversation(shared: &Arc<Shared>, call: &Call) -> Reply {
     json(call, &Page { items, next_cursor })
 }
 
-fn budget(budget: Option<bowline_formats::rest::Budget>) -> Budget {
+fn budget(budget: Option<bowline_formats::rest::Budget>) -> JobBudget {
     let budget = budget.unwrap_or_default();
-    Budget {
+    JobBudget {
         tokens: budget.tokens,
         usd: budget.usd,
         minutes: budget.minutes,

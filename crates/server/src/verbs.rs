@@ -11,9 +11,9 @@ use bowline_engine::context::ExpectedVersion;
 use bowline_engine::files::{ChangeOutcome, FileView, KnownFile};
 use bowline_engine::history::RestoreOptions;
 use bowline_engine::kinds::FileKind;
-use bowline_engine::machines::develop::{FailureClass, Gate, Phase};
+use bowline_engine::machines::develop::{DevelopPhase, FailureClass, Gate};
 use bowline_engine::machines::plan::TaskResult;
-use bowline_engine::machines::thinking::{Execution, Stage};
+use bowline_engine::machines::thinking::{MeasuredOutcome, ThinkingStage};
 use bowline_engine::operations::develop::{DevelopRun, GateProof, PassOutcome};
 use bowline_engine::operations::memory::{
     FailureKind, FinishReport, MemoryFolder, NewStep, NewTask, Request as Words, parse_value,
@@ -26,7 +26,7 @@ use bowline_formats::rest::{VerbRequest, WorkspaceChange};
 use bowline_runner::orchestrate::by_hand;
 use bowline_runner::orchestrate::door::{self, Request};
 use bowline_words::Lang;
-use bowline_words::message::{Did, ServerNo, ServerThing};
+use bowline_words::message::{Confirmation, ServerNo, ServerThing};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -319,7 +319,12 @@ impl Asks<'_> {
     fn thinking(&self) -> Result<WorkspaceChange, Problem> {
         let (context, paths) = (self.context, &self.asked.paths);
         let run = ThinkingRun::in_folder(context, &self.root());
-        let stage = || self.named(Stage::from_name, &Stage::ALL.map(Stage::name));
+        let stage = || {
+            self.named(
+                ThinkingStage::from_name,
+                &ThinkingStage::ALL.map(ThinkingStage::name),
+            )
+        };
         let values = || {
             let pairs = self.asked.values.iter();
             let pairs = pairs.map(|(name, value)| (name.clone(), *value));
@@ -340,7 +345,7 @@ impl Asks<'_> {
             "evaluate" => run.evaluate_work(context, &values()?)?,
             "quality" => run.record_metrics(context, &values()?)?,
             "feedback" => {
-                let execution = Execution {
+                let execution = MeasuredOutcome {
                     metric: self.said()?.to_owned(),
                     actual: value("actual")?,
                     target: value("target")?,
@@ -419,7 +424,7 @@ impl Asks<'_> {
             }
             "prune" => {
                 let report = memory.prune_files(context)?;
-                let did = Did::Pruned {
+                let did = Confirmation::Pruned {
                     removed: report.removed.len(),
                     summarised: report.summarised.len(),
                     agents: report.agents.len(),
@@ -476,7 +481,10 @@ impl Asks<'_> {
             "pr" => run.enter_pr(context)?.with_state(()),
             "done" => run.finish_run(context)?.with_state(()),
             "back" => {
-                let phase = self.named(Phase::from_name, &Phase::ALL.map(Phase::name))?;
+                let phase = self.named(
+                    DevelopPhase::from_name,
+                    &DevelopPhase::ALL.map(DevelopPhase::name),
+                )?;
                 run.go_back(context, phase)?.with_state(())
             }
             "seal" => run.seal_run(context)?.with_state(()),
@@ -569,7 +577,7 @@ impl Asks<'_> {
                 let rescued = run.rescued_as(self.id()?)?;
                 let branch = self.named_text("branch");
                 let restored = run.restore_rescued(context, rescued, branch, None)?;
-                let did = Did::RescueRestored {
+                let did = Confirmation::RescueRestored {
                     name: restored.rescued.name,
                     branch: restored.branch,
                 };
@@ -579,7 +587,7 @@ impl Asks<'_> {
                 let rescued = run.rescued_as(self.id()?)?;
                 run.drop_rescued(context, &rescued)?;
                 let name = rescued.name;
-                return self.looked(vec![Did::RescueDropped { name }.say(self.lang)]);
+                return self.looked(vec![Confirmation::RescueDropped { name }.say(self.lang)]);
             }
             _ => run.rebuild_run(context)?.with_state(()),
         };

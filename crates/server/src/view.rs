@@ -4,14 +4,14 @@ use crate::work::Work;
 use bowline_engine::formats::time::format_utc;
 use bowline_engine::machines::Timestamp;
 use bowline_engine::machines::job::{
-    Job, Kind, Life, MessageStatus, PausedBy, ReviewStatus, TaskStatus, allowed_actions,
+    Job, JobKind, JobState, MessageStatus, PauseCause, ReviewStatus, TaskStatus, allowed_actions,
 };
 use bowline_formats::rest::{
     Agent, AgentCheckpoint, AgentState, Budget, Checkpoint, Dependency, Failure, FileComment,
     Permission, PermissionDecision, PermissionRule, Phase, PhaseStatus, Question, Review, Saying,
     Spend, StepTime, Task, Verification, WaitReason,
 };
-use bowline_store::{JobRow, Record, RecordBody, SpendRow, StepBegun};
+use bowline_store::{BegunStepRow, JobRecord, JobRow, RecordBody, SpendRow};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
@@ -31,22 +31,22 @@ pub(crate) fn task(
     stuck: bool,
 ) -> Task {
     let (job, about) = (&row.job, &row.about);
-    let needs_you = match &job.life {
-        Life::Reviewing
-        | Life::Asking
-        | Life::Needing
-        | Life::Permitting
-        | Life::Paused(PausedBy::Breaker { .. }) => true,
-        Life::Pending => stuck,
-        Life::Draft
-        | Life::Running
-        | Life::Paused(PausedBy::Person | PausedBy::RateLimit { .. })
-        | Life::Verifying { .. }
-        | Life::Completed { .. }
-        | Life::Failed(_) => false,
+    let needs_you = match &job.state {
+        JobState::Reviewing
+        | JobState::Asking
+        | JobState::Needing
+        | JobState::Permitting
+        | JobState::Paused(PauseCause::Breaker { .. }) => true,
+        JobState::Pending => stuck,
+        JobState::Draft
+        | JobState::Running
+        | JobState::Paused(PauseCause::Person | PauseCause::RateLimit { .. })
+        | JobState::Verifying { .. }
+        | JobState::Completed { .. }
+        | JobState::Failed(_) => false,
     };
-    let completed = match &job.life {
-        Life::Completed { at } => Some(format_utc(*at)),
+    let completed = match &job.state {
+        JobState::Completed { at } => Some(format_utc(*at)),
         _ => None,
     };
     let failure = job.failure().map(|it| Failure {
@@ -68,7 +68,7 @@ pub(crate) fn task(
         status: job.task_status(),
         current_phase: job.current_phase(),
         total_phases: job.total_phases(),
-        progress: job.progress(),
+        progress: job.progress_percent(),
         created_at: time(about.created_at),
         started_at: job.started_at.map(format_utc),
         completed_at: completed,
@@ -94,7 +94,7 @@ pub(crate) fn task(
         archived: job.archived,
         failure,
         tokens_used: job.tokens,
-        cost_usd: told_cost(about.cost()),
+        cost_usd: told_cost(about.total_cost_usd()),
         version: row.version,
         moves: about.moves,
     }
@@ -102,32 +102,32 @@ pub(crate) fn task(
 
 fn agent_state(row: &JobRow, work: &dyn Work) -> AgentState {
     let (job, about) = (&row.job, &row.about);
-    let paused = match &job.life {
-        Life::Paused(by) => Some(by),
+    let paused = match &job.state {
+        JobState::Paused(by) => Some(by),
         _ => None,
     };
     let resume_at = match paused {
-        Some(PausedBy::RateLimit { until }) => Some(format_utc(*until)),
-        Some(PausedBy::Person | PausedBy::Breaker { .. }) | None => None,
+        Some(PauseCause::RateLimit { until }) => Some(format_utc(*until)),
+        Some(PauseCause::Person | PauseCause::Breaker { .. }) | None => None,
     };
     AgentState {
         status: job.agent_status(),
         alive: work.alive(row),
         current_step: job.step.as_ref().map(|step| step.name.clone()),
         blocked_by: job.blocked_by(),
-        paused_by: paused.map(PausedBy::kind),
+        paused_by: paused.map(PauseCause::kind),
         resume_at,
         last_output: about.output_at.map(time),
         restart_after: restart_after(job),
         tokens_used: job.tokens,
-        cost_usd: told_cost(about.cost()),
+        cost_usd: told_cost(about.total_cost_usd()),
     }
 }
 
 /// The seconds of silence that an agent at work is restarted after; the second time it is paused.
 fn restart_after(job: &Job) -> Option<u64> {
     let limit = u64::try_from(job.limits.silence_s).unwrap_or(0);
-    (job.life == Life::Running && !job.stuck && limit > 0).then_some(limit)
+    (job.state == JobState::Running && !job.stuck && limit > 0).then_some(limit)
 }
 
 /// Money, where any was told of: nothing is what a client says that does not know.
@@ -183,7 +183,7 @@ pub(crate) fn agent(row: &JobRow, work: &dyn Work) -> Agent {
 }
 
 /// When a phase was over: approved by a person, or verified where none approves it.
-fn over(records: &[Record], number: u32, review: bool) -> Option<String> {
+fn over(records: &[JobRecord], number: u32, review: bool) -> Option<String> {
     let at = records.iter().filter_map(|record| match &record.body {
         RecordBody::Review(it)
             if review && it.phase == number && it.status == ReviewStatus::Approved =>
@@ -202,8 +202,8 @@ fn over(records: &[Record], number: u32, review: bool) -> Option<String> {
 
 /// When the steps of a phase began and ended: one ends with the next, the last when the phase is called complete, which is when
 /// it is looked at.
-fn step_times(row: &JobRow, number: u32, records: &[Record]) -> Vec<StepTime> {
-    let steps: Vec<&StepBegun> = row
+fn step_times(row: &JobRow, number: u32, records: &[JobRecord]) -> Vec<StepTime> {
+    let steps: Vec<&BegunStepRow> = row
         .about
         .steps
         .iter()
@@ -230,11 +230,11 @@ fn step_times(row: &JobRow, number: u32, records: &[Record]) -> Vec<StepTime> {
 }
 
 /// The phases of a task; `steps` are the names its type has for each, `records` its rows.
-pub(crate) fn phases(row: &JobRow, steps: &[Vec<String>], records: &[Record]) -> Vec<Phase> {
+pub(crate) fn phases(row: &JobRow, steps: &[Vec<String>], records: &[JobRecord]) -> Vec<Phase> {
     let job = &row.job;
     let names: Vec<(String, bool)> = match &job.kind {
         None => Vec::new(),
-        Some(Kind::Phased { phases, .. }) => phases
+        Some(JobKind::Phased { phases, .. }) => phases
             .iter()
             .map(|phase| (phase.name.clone(), phase.review))
             .collect(),
@@ -266,8 +266,8 @@ pub(crate) fn phases(row: &JobRow, steps: &[Vec<String>], records: &[Record]) ->
             };
             let done = status == PhaseStatus::Completed;
             let completed_at = over(records, number, review)
-                .or_else(|| match &job.life {
-                    Life::Completed { at } => Some(format_utc(*at)),
+                .or_else(|| match &job.state {
+                    JobState::Completed { at } => Some(format_utc(*at)),
                     _ => None,
                 })
                 .filter(|_| done);
@@ -288,7 +288,7 @@ pub(crate) fn phases(row: &JobRow, steps: &[Vec<String>], records: &[Record]) ->
 }
 
 /// A review; nothing when the row is none. The others likewise.
-pub(crate) fn review(record: &Record) -> Option<Review> {
+pub(crate) fn review(record: &JobRecord) -> Option<Review> {
     let RecordBody::Review(row) = &record.body else {
         return None;
     };
@@ -313,7 +313,7 @@ pub(crate) fn review(record: &Record) -> Option<Review> {
     })
 }
 
-pub(crate) fn question(record: &Record) -> Option<Question> {
+pub(crate) fn question(record: &JobRecord) -> Option<Question> {
     let RecordBody::Question(row) = &record.body else {
         return None;
     };
@@ -329,7 +329,7 @@ pub(crate) fn question(record: &Record) -> Option<Question> {
     })
 }
 
-pub(crate) fn dependency(record: &Record) -> Option<Dependency> {
+pub(crate) fn dependency(record: &JobRecord) -> Option<Dependency> {
     let RecordBody::Dependency(row) = &record.body else {
         return None;
     };
@@ -345,7 +345,7 @@ pub(crate) fn dependency(record: &Record) -> Option<Dependency> {
     })
 }
 
-pub(crate) fn permission(record: &Record) -> Option<Permission> {
+pub(crate) fn permission(record: &JobRecord) -> Option<Permission> {
     let RecordBody::Permission(row) = &record.body else {
         return None;
     };
@@ -363,7 +363,7 @@ pub(crate) fn permission(record: &Record) -> Option<Permission> {
     })
 }
 
-pub(crate) fn rule(record: &Record) -> Option<PermissionRule> {
+pub(crate) fn rule(record: &JobRecord) -> Option<PermissionRule> {
     let RecordBody::Rule(row) = &record.body else {
         return None;
     };
@@ -382,7 +382,7 @@ pub(crate) fn rule(record: &Record) -> Option<PermissionRule> {
     })
 }
 
-pub(crate) fn checkpoint(record: &Record) -> Option<Checkpoint> {
+pub(crate) fn checkpoint(record: &JobRecord) -> Option<Checkpoint> {
     let RecordBody::Checkpoint(row) = &record.body else {
         return None;
     };
@@ -402,7 +402,7 @@ pub(crate) fn checkpoint(record: &Record) -> Option<Checkpoint> {
 }
 
 /// A verification that has ended.
-pub(crate) fn verification(record: &Record) -> Option<Verification> {
+pub(crate) fn verification(record: &JobRecord) -> Option<Verification> {
     let RecordBody::Verification(row) = &record.body else {
         return None;
     };
@@ -415,7 +415,7 @@ pub(crate) fn verification(record: &Record) -> Option<Verification> {
     })
 }
 
-pub(crate) fn saying(record: &Record) -> Option<Saying> {
+pub(crate) fn saying(record: &JobRecord) -> Option<Saying> {
     let RecordBody::Said(row) = &record.body else {
         return None;
     };

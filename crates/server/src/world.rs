@@ -12,7 +12,7 @@ use crate::work::{self, Loop, Work};
 use axum::body::Body;
 use axum::http::{HeaderMap, Response, StatusCode};
 use bowline_engine::formats::time::format_utc;
-use bowline_engine::machines::job::{AgentStatus, Trigger};
+use bowline_engine::machines::job::{AgentStatus, TransitionTrigger};
 use bowline_formats::rest::{
     Agents, Health, Limit, LiveAgent, Node, Page, Stats, TaskCounts, UnknownAgent,
 };
@@ -217,7 +217,7 @@ pub(crate) fn metrics(shared: &Arc<Shared>, _: &Call) -> Reply {
 fn counted(shared: &Shared, work: &dyn Work, days: i64) -> Result<Stats, Problem> {
     let store = work.store();
     let mut tasks = TaskCounts::default();
-    for (status, count) in store.counts()? {
+    for (status, count) in store.count_by_status()? {
         use bowline_engine::machines::job::TaskStatus as S;
         *match status {
             S::Draft => &mut tasks.draft,
@@ -229,7 +229,7 @@ fn counted(shared: &Shared, work: &dyn Work, days: i64) -> Result<Stats, Problem
         } = count;
     }
     let (slots, running) = work.slots();
-    let spent = store.spend(&SpendQuery::default())?;
+    let spent = store.list_spend(&SpendQuery::default())?;
     let from = day_of(shared.clock.now()) + 1 - days;
     let recent: Vec<SpendRow> = spent.iter().filter(|it| it.day >= from).cloned().collect();
     Ok(Stats {
@@ -254,7 +254,7 @@ pub(crate) fn stats(shared: &Arc<Shared>, call: &Call) -> Reply {
 }
 
 pub(crate) fn limits(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let rows = shared.work()?.store().events(&EventQuery {
+    let rows = shared.work()?.store().list_events(&EventQuery {
         kind: Some(EventKind::Transition),
         after: shared.feed.latest().saturating_sub(LOOKED_AT),
         ..EventQuery::default()
@@ -266,7 +266,7 @@ pub(crate) fn limits(shared: &Arc<Shared>, call: &Call) -> Reply {
         if let Some(at) = open.remove(&row.job) {
             all[at].until = Some(format_utc(row.at));
         }
-        if row.body["trigger"] == Trigger::RateLimit.name() {
+        if row.body["trigger"] == TransitionTrigger::RateLimit.name() {
             open.insert(row.job.clone(), all.len());
             all.push(Limit {
                 task_id: row.job.clone(),
@@ -298,7 +298,7 @@ pub(crate) fn agents(shared: &Arc<Shared>, call: &Call) -> Reply {
         status: row.job.agent_status(),
         attempt: row.job.attempt,
         tokens_used: row.job.tokens,
-        cost_usd: view::told_cost(row.about.cost()),
+        cost_usd: view::told_cost(row.about.total_cost_usd()),
     });
     let agents = Agents {
         presets: work.agents(),

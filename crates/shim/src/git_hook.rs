@@ -1,6 +1,6 @@
 //! `bowline-shim git-hook NAME [ARGUMENT]…`: the gate as a git hook.
 
-use crate::told;
+use crate::write_answer;
 use bowline_gate::git_hook::{GitHook, answer_git};
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -12,14 +12,14 @@ pub(crate) fn main(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
         .as_deref()
         .and_then(|it| GitHook::from_name(it.to_str()?))
     else {
-        return crate::usage();
+        return crate::print_usage();
     };
     let argument = arguments.next();
     let argument = argument.as_deref().and_then(|it| it.to_str());
     let Ok(folder) = std::env::current_dir() else {
         return ExitCode::FAILURE;
     };
-    told(&answer_git(
+    write_answer(&answer_git(
         &folder,
         hook,
         argument,

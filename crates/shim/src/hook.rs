@@ -1,6 +1,6 @@
 //! `bowline-shim hook [EVENT] [--shared CLIENT | --plugin]`: the gate hook as a process.
 
-use crate::told;
+use crate::write_answer;
 use bowline_gate::hook::HookRegistration;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -10,7 +10,7 @@ pub(crate) fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = arguments.collect();
     let words = words.iter().filter_map(|it| it.to_str());
     let (event, registered) = HookRegistration::from_words(words);
-    told(&bowline_gate::hook::answer_client(
+    write_answer(&bowline_gate::hook::answer_client(
         event,
         &registered,
         std::io::stdin().lock(),

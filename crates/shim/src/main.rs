@@ -26,18 +26,18 @@ fn main() -> ExitCode {
         Some("hook") => hook::main(arguments),
         Some("git-hook") => git_hook::main(arguments),
         Some(word) if shim::WORDS.contains(&word) => shim::main(&[], &words),
-        _ => usage(),
+        _ => print_usage(),
     }
 }
 
 #[expect(clippy::print_stderr, reason = "whoever calls it wrongly is told")]
-fn usage() -> ExitCode {
+fn print_usage() -> ExitCode {
     eprintln!("bowline-shim: started by bowline, by agent clients and by git, not by hand");
     ExitCode::from(USAGE_CODE)
 }
 
 /// Writes an answer of the gate to the standard streams and returns its exit code.
-fn told(answer: &HookResponse) -> ExitCode {
+fn write_answer(answer: &HookResponse) -> ExitCode {
     // A client that is gone does not need the text; the code is what counts.
     let _ = std::io::stdout().write_all(answer.stdout.as_bytes());
     let _ = std::io::stderr().write_all(answer.stderr.as_bytes());

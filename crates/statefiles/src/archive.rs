@@ -3,57 +3,57 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::disk::{Disk, Stat};
-use crate::error::{Error, FileOperation};
-use crate::layout::{Archive, Paths};
-use crate::request::Request;
+use crate::disk::{Disk, FileStat};
+use crate::error::{FileOperation, StateFileError};
+use crate::layout::{CopyArchive, FilePaths};
+use crate::request::WriteRequest;
 use crate::stamp::utc_stamp;
 use crate::state_file::StateFile;
-use crate::swap::{copy_to, remove};
+use crate::swap::{copy_to, remove_if_present};
 
 const TAIL: &str = ".json";
 
 impl StateFile {
     /// Keeps a dated copy of the document as it is now, if it passes `good`. Returns `None` if it
     /// does not, and without a document or an archive.
-    pub fn archive(
+    pub fn archive_copy(
         &self,
-        request: &Request,
+        request: &WriteRequest,
         good: &dyn Fn(&str) -> bool,
-    ) -> Result<Option<PathBuf>, Error> {
-        let held = self.hold(request)?;
+    ) -> Result<Option<PathBuf>, StateFileError> {
+        let held = self.lock_for_writing(request)?;
         let Some(text) = held.snapshot.text()?.filter(|text| good(text)) else {
             return Ok(None);
         };
         let (disk, paths) = (held.disk(), &held.paths);
-        let copy = write(&*disk, paths, held.stat.as_ref(), text, request.now_ms)?;
-        prune(&*disk, paths)?;
+        let copy = write_copy(&*disk, paths, held.stat.as_ref(), text, request.now_ms)?;
+        prune_copies(&*disk, paths)?;
         Ok(copy)
     }
 
     /// Lists the dated copies, the newest first.
-    pub fn archived(&self) -> Result<Vec<PathBuf>, Error> {
-        match &self.paths()?.archive {
-            Some(archive) => newest_first(&*self.disk, archive),
+    pub fn archived_copies(&self) -> Result<Vec<PathBuf>, StateFileError> {
+        match &self.resolve_paths()?.archive {
+            Some(archive) => copies_newest_first(&*self.disk, archive),
             None => Ok(Vec::new()),
         }
     }
 }
 
 /// Writes a dated copy, if an archive is kept.
-pub(crate) fn write(
+pub(crate) fn write_copy(
     disk: &dyn Disk,
-    paths: &Paths,
-    like: Option<&Stat>,
+    paths: &FilePaths,
+    like: Option<&FileStat>,
     text: &str,
     now_ms: i64,
-) -> Result<Option<PathBuf>, Error> {
+) -> Result<Option<PathBuf>, StateFileError> {
     let Some(archive) = &paths.archive else {
         return Ok(None);
     };
     let folder = &archive.folder;
     disk.create_folders(folder)
-        .map_err(|error| Error::io(FileOperation::Create, folder, error))?;
+        .map_err(|error| StateFileError::io(FileOperation::Create, folder, error))?;
     let path = folder.join(next_name(disk, archive, &utc_stamp(now_ms))?);
     copy_to(disk, paths, like, text.as_bytes(), &path)?;
     Ok(Some(path))
@@ -61,8 +61,8 @@ pub(crate) fn write(
 
 /// Returns a name that sorts after every existing copy. The time in it never goes back: after a
 /// clock was ahead once, later copies must not look old.
-fn next_name(disk: &dyn Disk, archive: &Archive, now: &str) -> Result<String, Error> {
-    let (stamp, count) = match copies(disk, archive)?.into_iter().max() {
+fn next_name(disk: &dyn Disk, archive: &CopyArchive, now: &str) -> Result<String, StateFileError> {
+    let (stamp, count) = match list_copies(disk, archive)?.into_iter().max() {
         Some((newest, count, _)) if newest.as_str() >= now => (newest, count.saturating_add(1)),
         _ => (now.to_owned(), 1),
     };
@@ -73,39 +73,54 @@ fn next_name(disk: &dyn Disk, archive: &Archive, now: &str) -> Result<String, Er
 }
 
 /// Removes all but the newest copies.
-pub(crate) fn prune(disk: &dyn Disk, paths: &Paths) -> Result<(), Error> {
+pub(crate) fn prune_copies(disk: &dyn Disk, paths: &FilePaths) -> Result<(), StateFileError> {
     let Some(archive) = &paths.archive else {
         return Ok(());
     };
-    for path in newest_first(disk, archive)?.iter().skip(archive.keep) {
-        remove(disk, path)?;
+    for path in copies_newest_first(disk, archive)?
+        .iter()
+        .skip(archive.keep)
+    {
+        remove_if_present(disk, path)?;
     }
     Ok(())
 }
 
 /// Lists the dated copies, the newest first.
-pub(crate) fn newest_first(disk: &dyn Disk, archive: &Archive) -> Result<Vec<PathBuf>, Error> {
-    let mut copies = copies(disk, archive)?;
+pub(crate) fn copies_newest_first(
+    disk: &dyn Disk,
+    archive: &CopyArchive,
+) -> Result<Vec<PathBuf>, StateFileError> {
+    let mut copies = list_copies(disk, archive)?;
     copies.sort_by(|one, other| other.cmp(one));
     Ok(copies.into_iter().map(|(_, _, path)| path).collect())
 }
 
 /// Lists the dated copies with their time stamps and counts. Files with other names are ignored.
-fn copies(disk: &dyn Disk, archive: &Archive) -> Result<Vec<(String, u32, PathBuf)>, Error> {
-    let names = match disk.list(&archive.folder) {
+fn list_copies(
+    disk: &dyn Disk,
+    archive: &CopyArchive,
+) -> Result<Vec<(String, u32, PathBuf)>, StateFileError> {
+    let names = match disk.list_names(&archive.folder) {
         Ok(names) => names,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-        Err(error) => return Err(Error::io(FileOperation::List, &archive.folder, error)),
+        Err(error) => {
+            return Err(StateFileError::io(
+                FileOperation::List,
+                &archive.folder,
+                error,
+            ));
+        }
     };
     let copy = |name: &OsString| {
-        let (stamp, count) = dated(name.to_str()?, &archive.stem)?;
+        let (stamp, count) = parse_copy_name(name.to_str()?, &archive.stem)?;
         Some((stamp.to_owned(), count, archive.folder.join(name)))
     };
     Ok(names.iter().filter_map(copy).collect())
 }
 
 /// Parses time stamp and count of `<stem>-<YYYYMMDDTHHMMSSZ>[-n].json`.
-fn dated<'name>(name: &'name str, stem: &str) -> Option<(&'name str, u32)> {
+fn parse_copy_name<'name>(name: &'name str, stem: &str) -> Option<(&'name str, u32)> {
     let rest = name
         .strip_prefix(stem)?
         .strip_prefix('-')?
@@ -122,16 +137,16 @@ fn dated<'name>(name: &'name str, stem: &str) -> Option<(&'name str, u32)> {
 
 #[cfg(test)]
 mod tests {
-    use super::dated;
+    use super::parse_copy_name;
 
     #[test]
     fn only_our_names_are_copies() {
         assert_eq!(
-            dated("task_state-20260102T030405Z.json", "task_state"),
+            parse_copy_name("task_state-20260102T030405Z.json", "task_state"),
             Some(("20260102T030405Z", 1))
         );
         assert_eq!(
-            dated("task_state-20260102T030405Z-12.json", "task_state"),
+            parse_copy_name("task_state-20260102T030405Z-12.json", "task_state"),
             Some(("20260102T030405Z", 12))
         );
         for other in [
@@ -140,7 +155,7 @@ mod tests {
             "task_state-20260102T030405Z.json~",
             "x-20260102T030405Z.json",
         ] {
-            assert_eq!(dated(other, "task_state"), None, "{other}");
+            assert_eq!(parse_copy_name(other, "task_state"), None, "{other}");
         }
     }
 }

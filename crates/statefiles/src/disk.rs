@@ -27,7 +27,7 @@ pub enum EntryKind {
 
 /// The metadata of a file that this crate uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stat {
+pub struct FileStat {
     /// The kind of the entry.
     pub kind: EntryKind,
     /// The length of the content.
@@ -44,7 +44,7 @@ pub struct Stat {
     pub owner: (u32, u32),
 }
 
-impl Stat {
+impl FileStat {
     fn new(meta: &std::fs::Metadata) -> Self {
         let kind = if meta.is_file() {
             EntryKind::Regular
@@ -72,18 +72,18 @@ impl Stat {
 pub trait Disk: fmt::Debug + Send + Sync {
     /// Returns the metadata of `path` itself (links are not followed), or `None` if it does not
     /// exist.
-    fn stat(&self, path: &Path) -> io::Result<Option<Stat>>;
+    fn stat(&self, path: &Path) -> io::Result<Option<FileStat>>;
     /// Returns the target of a symbolic link.
     fn read_link(&self, path: &Path) -> io::Result<PathBuf>;
     /// Opens a file for reading. Never blocks, not even on a pipe, and does not follow a link at
     /// the last component.
-    fn open_read(&self, path: &Path) -> io::Result<(File, Stat)>;
+    fn open_read(&self, path: &Path) -> io::Result<(File, FileStat)>;
     /// Creates a new file for writing; fails if the path exists.
     fn create_new(&self, path: &Path) -> io::Result<File>;
     /// Creates a file without a name in `folder`, to be named by [`Disk::publish`].
     fn create_unnamed(&self, folder: &Path) -> io::Result<File>;
     /// Gives an unnamed file its name; fails if the name is taken.
-    fn publish(&self, file: &File, path: &Path) -> io::Result<()>;
+    fn name_file(&self, file: &File, path: &Path) -> io::Result<()>;
     /// Opens a file for reading and appending, and creates it if it is missing. Returns true if it
     /// was created.
     fn open_append(&self, path: &Path) -> io::Result<(File, bool)>;
@@ -98,7 +98,7 @@ pub trait Disk: fmt::Debug + Send + Sync {
     /// Truncates or extends a file to `bytes`.
     fn truncate(&self, file: &File, bytes: u64) -> io::Result<()>;
     /// Gives `file` the permission bits of `like` and, as far as allowed, its owner.
-    fn dress(&self, file: &File, like: &Stat) -> io::Result<()>;
+    fn copy_permissions(&self, file: &File, like: &FileStat) -> io::Result<()>;
     /// Flushes content and length to the medium.
     fn sync_data(&self, file: &File) -> io::Result<()>;
     /// Flushes content and attributes to the medium.
@@ -116,7 +116,7 @@ pub trait Disk: fmt::Debug + Send + Sync {
     /// Removes a name from its folder.
     fn unlink(&self, path: &Path) -> io::Result<()>;
     /// Lists the names in a folder.
-    fn list(&self, folder: &Path) -> io::Result<Vec<OsString>>;
+    fn list_names(&self, folder: &Path) -> io::Result<Vec<OsString>>;
     /// Creates a folder and its missing parents.
     fn create_folders(&self, path: &Path) -> io::Result<()>;
     /// Tries to take the exclusive advisory lock of an open file; `false` if another process holds
@@ -131,7 +131,7 @@ pub struct RealDisk;
 /// Readable and writable for all, restricted by the user's umask.
 const NEW_FILE_MODE: u32 = 0o666;
 
-fn open(path: &Path, flags: OFlags) -> io::Result<File> {
+fn open_with_flags(path: &Path, flags: OFlags) -> io::Result<File> {
     let fd = rustix::fs::open(
         path,
         flags | OFlags::CLOEXEC,
@@ -141,9 +141,9 @@ fn open(path: &Path, flags: OFlags) -> io::Result<File> {
 }
 
 impl Disk for RealDisk {
-    fn stat(&self, path: &Path) -> io::Result<Option<Stat>> {
+    fn stat(&self, path: &Path) -> io::Result<Option<FileStat>> {
         match std::fs::symlink_metadata(path) {
-            Ok(meta) => Ok(Some(Stat::new(&meta))),
+            Ok(meta) => Ok(Some(FileStat::new(&meta))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
@@ -153,24 +153,24 @@ impl Disk for RealDisk {
         std::fs::read_link(path)
     }
 
-    fn open_read(&self, path: &Path) -> io::Result<(File, Stat)> {
-        let file = open(
+    fn open_read(&self, path: &Path) -> io::Result<(File, FileStat)> {
+        let file = open_with_flags(
             path,
             OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW,
         )?;
-        let stat = Stat::new(&file.metadata()?);
+        let stat = FileStat::new(&file.metadata()?);
         Ok((file, stat))
     }
 
     fn create_new(&self, path: &Path) -> io::Result<File> {
-        open(path, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)
+        open_with_flags(path, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)
     }
 
     fn create_unnamed(&self, folder: &Path) -> io::Result<File> {
-        open(folder, OFlags::RDWR | OFlags::TMPFILE)
+        open_with_flags(folder, OFlags::RDWR | OFlags::TMPFILE)
     }
 
-    fn publish(&self, file: &File, path: &Path) -> io::Result<()> {
+    fn name_file(&self, file: &File, path: &Path) -> io::Result<()> {
         // Needs no privilege: the link in /proc stands for the open file.
         let handle = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
         Ok(rustix::fs::linkat(
@@ -184,17 +184,17 @@ impl Disk for RealDisk {
 
     fn open_append(&self, path: &Path) -> io::Result<(File, bool)> {
         let flags = OFlags::RDWR | OFlags::APPEND | OFlags::NONBLOCK | OFlags::NOFOLLOW;
-        match open(path, flags) {
+        match open_with_flags(path, flags) {
             Ok(file) => Ok((file, false)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Ok((open(path, flags | OFlags::CREATE)?, true))
+                Ok((open_with_flags(path, flags | OFlags::CREATE)?, true))
             }
             Err(error) => Err(error),
         }
     }
 
     fn open_write(&self, path: &Path) -> io::Result<File> {
-        open(path, OFlags::RDWR | OFlags::NONBLOCK | OFlags::NOFOLLOW)
+        open_with_flags(path, OFlags::RDWR | OFlags::NONBLOCK | OFlags::NOFOLLOW)
     }
 
     fn read(&self, file: &File, limit: u64) -> io::Result<Vec<u8>> {
@@ -219,8 +219,8 @@ impl Disk for RealDisk {
         file.set_len(bytes)
     }
 
-    fn dress(&self, file: &File, like: &Stat) -> io::Result<()> {
-        let now = Stat::new(&file.metadata()?);
+    fn copy_permissions(&self, file: &File, like: &FileStat) -> io::Result<()> {
+        let now = FileStat::new(&file.metadata()?);
         if now.owner != like.owner {
             // Only a privileged process may give a file away; otherwise the new owner is the
             // caller.
@@ -238,7 +238,7 @@ impl Disk for RealDisk {
     }
 
     fn sync_folder(&self, path: &Path) -> io::Result<()> {
-        open(path, OFlags::RDONLY | OFlags::DIRECTORY)?.sync_all()
+        open_with_flags(path, OFlags::RDONLY | OFlags::DIRECTORY)?.sync_all()
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -273,7 +273,7 @@ impl Disk for RealDisk {
         std::fs::remove_file(path)
     }
 
-    fn list(&self, folder: &Path) -> io::Result<Vec<OsString>> {
+    fn list_names(&self, folder: &Path) -> io::Result<Vec<OsString>> {
         std::fs::read_dir(folder)?
             .map(|entry| Ok(entry?.file_name()))
             .collect()
@@ -293,7 +293,7 @@ impl Disk for RealDisk {
 }
 
 /// True if the file system does not know an operation, as opposed to refusing it.
-pub(crate) fn unsupported(error: &io::Error) -> bool {
+pub(crate) fn is_unsupported(error: &io::Error) -> bool {
     use rustix::io::Errno;
     let known = [
         Errno::INVAL,

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::lock::Owner;
+use crate::lock::LockHolder;
 
 /// An operation on a file or folder. Its text follows "failed to".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -73,14 +73,14 @@ pub enum IrregularEntry {
 /// disk.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum StateFileError {
     /// Another process holds the lock, and held it for the whole wait.
     #[error("{} is locked by {owner} (waited {waited_ms} ms)", path.display())]
     Locked {
         /// The path of the state file.
         path: PathBuf,
         /// The holder of the lock, as far as it is known.
-        owner: Box<Owner>,
+        owner: Box<LockHolder>,
         /// The time waited for the lock.
         waited_ms: u64,
     },
@@ -196,7 +196,7 @@ pub enum Error {
         seq: u64,
         /// The failure after the commit.
         #[source]
-        source: Box<Error>,
+        source: Box<StateFileError>,
     },
     /// The disk failed during the commit: the change may or may not survive.
     #[error("change {seq} of {} may or may not be committed", path.display())]
@@ -207,7 +207,7 @@ pub enum Error {
         seq: u64,
         /// The error of the disk.
         #[source]
-        source: Box<Error>,
+        source: Box<StateFileError>,
     },
     /// A change of an earlier command is committed and could not be written to the file; the
     /// present command was not started.
@@ -219,7 +219,7 @@ pub enum Error {
         seq: u64,
         /// The failure of its completion.
         #[source]
-        source: Box<Error>,
+        source: Box<StateFileError>,
     },
     /// Any other failure of the system.
     #[error("failed to {operation} {}", path.display())]
@@ -234,7 +234,7 @@ pub enum Error {
     },
 }
 
-impl Error {
+impl StateFileError {
     /// Sorts a system error into the variants that callers distinguish.
     pub(crate) fn io(operation: FileOperation, path: &Path, source: io::Error) -> Self {
         use rustix::io::Errno;
@@ -319,7 +319,7 @@ pub enum UpdateError<E> {
     Refused(E),
     /// The file could not be read, locked or written.
     #[error(transparent)]
-    File(#[from] Error),
+    File(#[from] StateFileError),
 }
 
 /// A finding that callers should report, although it does not stop the work.

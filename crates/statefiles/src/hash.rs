@@ -17,7 +17,7 @@ pub struct ContentHash([u8; HASH_BYTES]);
 impl ContentHash {
     /// Computes the hash of `bytes`.
     #[must_use]
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn of_bytes(bytes: &[u8]) -> Self {
         let mut short = [0; HASH_BYTES];
         short.copy_from_slice(&blake3::hash(bytes).as_bytes()[..HASH_BYTES]);
         Self(short)
@@ -51,13 +51,13 @@ impl FromStr for ContentHash {
         }
         let mut bytes = [0; HASH_BYTES];
         for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-            *byte = nibble(pair[0])? << 4 | nibble(pair[1])?;
+            *byte = hex_digit_value(pair[0])? << 4 | hex_digit_value(pair[1])?;
         }
         Ok(Self(bytes))
     }
 }
 
-fn nibble(digit: u8) -> Result<u8, NotAHash> {
+fn hex_digit_value(digit: u8) -> Result<u8, NotAHash> {
     match digit {
         b'0'..=b'9' => Ok(digit - b'0'),
         b'a'..=b'f' => Ok(digit - b'a' + 10),

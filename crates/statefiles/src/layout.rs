@@ -4,14 +4,14 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::disk::{Disk, EntryKind};
-use crate::error::{Error, FileOperation, IrregularEntry};
+use crate::error::{FileOperation, IrregularEntry, StateFileError};
 
 /// Links followed before they count as a loop.
 const LINKS_MAX: usize = 40;
 
 /// Dated copies kept of a document before important changes.
 #[derive(Debug, Clone)]
-pub struct Archive {
+pub struct CopyArchive {
     /// The folder of the copies.
     pub folder: PathBuf,
     /// The first part of their names: `<stem>-<YYYYMMDDTHHMMSSZ>[-n].json`.
@@ -22,14 +22,14 @@ pub struct Archive {
 
 /// The paths of a state file and of its lock, journal, backup and set-aside versions.
 #[derive(Debug, Clone)]
-pub struct Layout {
+pub struct FileLayout {
     file: PathBuf,
     side: Option<PathBuf>,
-    archive: Option<Archive>,
+    archive: Option<CopyArchive>,
     links: bool,
 }
 
-impl Layout {
+impl FileLayout {
     /// Creates a layout with the companions beside the file: `F.lock`, `F.journal.jsonl`, `F.bak`,
     /// `F.damaged-<UTC>`.
     pub fn new(file: impl Into<PathBuf>) -> Self {
@@ -51,7 +51,7 @@ impl Layout {
 
     /// Also keeps dated copies of the version before each important change.
     #[must_use]
-    pub fn with_archive(mut self, archive: Archive) -> Self {
+    pub fn with_archive(mut self, archive: CopyArchive) -> Self {
         self.archive = Some(archive);
         self
     }
@@ -67,13 +67,13 @@ impl Layout {
 
     /// Returns the path of the state file as it was given.
     #[must_use]
-    pub fn file(&self) -> &Path {
+    pub fn file_path(&self) -> &Path {
         &self.file
     }
 
     /// Follows links at the last component, so that a linked state file keeps its link and all
     /// names of the file share one lock.
-    pub(crate) fn resolve(&self, disk: &dyn Disk) -> Result<Paths, Error> {
+    pub(crate) fn resolve_paths(&self, disk: &dyn Disk) -> Result<FilePaths, StateFileError> {
         let mut file = self.file.clone();
         let within = |side: &PathBuf| file.starts_with(side);
         if !self.links && self.side.as_ref().is_some_and(within) {
@@ -85,24 +85,29 @@ impl Layout {
                     return Err(self.not_regular(IrregularEntry::Link));
                 }
                 Ok(Some(stat)) if stat.kind == EntryKind::Link => {
-                    let target = disk
-                        .read_link(&file)
-                        .map_err(|error| Error::io(FileOperation::FollowLink, &file, error))?;
+                    let target = disk.read_link(&file).map_err(|error| {
+                        StateFileError::io(FileOperation::FollowLink, &file, error)
+                    })?;
                     file = file.parent().unwrap_or(Path::new("")).join(target);
                 }
                 Ok(_) => {
-                    return Paths::new(file, self.side.clone(), self.archive.clone(), &self.file);
+                    return FilePaths::new(
+                        file,
+                        self.side.clone(),
+                        self.archive.clone(),
+                        &self.file,
+                    );
                 }
-                Err(error) => return Err(Error::io(FileOperation::LookAt, &file, error)),
+                Err(error) => return Err(StateFileError::io(FileOperation::LookAt, &file, error)),
             }
         }
-        Err(Error::LinkLoop {
+        Err(StateFileError::LinkLoop {
             path: self.file.clone(),
         })
     }
 
-    fn not_regular(&self, what: IrregularEntry) -> Error {
-        Error::NotRegular {
+    fn not_regular(&self, what: IrregularEntry) -> StateFileError {
+        StateFileError::NotRegular {
             path: self.file.clone(),
             what,
         }
@@ -111,7 +116,7 @@ impl Layout {
 
 /// All paths of one state file, links resolved.
 #[derive(Debug, Clone)]
-pub(crate) struct Paths {
+pub(crate) struct FilePaths {
     pub(crate) file: PathBuf,
     pub(crate) folder: PathBuf,
     pub(crate) side: PathBuf,
@@ -126,19 +131,19 @@ pub(crate) struct Paths {
     /// The next version between commit and exchange; after the exchange, the version that was
     /// replaced.
     pub(crate) swap: PathBuf,
-    pub(crate) archive: Option<Archive>,
+    pub(crate) archive: Option<CopyArchive>,
     name: OsString,
 }
 
-impl Paths {
+impl FilePaths {
     fn new(
         file: PathBuf,
         side: Option<PathBuf>,
-        archive: Option<Archive>,
+        archive: Option<CopyArchive>,
         given: &Path,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, StateFileError> {
         let Some(name) = file.file_name().map(OsString::from) else {
-            return Err(Error::NotRegular {
+            return Err(StateFileError::NotRegular {
                 path: given.to_path_buf(),
                 what: IrregularEntry::Folder,
             });
@@ -171,7 +176,7 @@ impl Paths {
     }
 
     /// Returns a hidden name in the side folder for a file that is being written.
-    pub(crate) fn scratch(&self, what: &str) -> PathBuf {
+    pub(crate) fn scratch_path(&self, what: &str) -> PathBuf {
         let mut full = OsString::from(".");
         full.push(&self.name);
         full.push(".bowline-");
@@ -185,7 +190,7 @@ impl Paths {
         disk: &dyn Disk,
         of: &Path,
         stamp: &str,
-    ) -> Result<PathBuf, Error> {
+    ) -> Result<PathBuf, StateFileError> {
         let mut stem = of.file_name().map(OsString::from).unwrap_or_default();
         stem.push(format!(".damaged-{stamp}"));
         for count in 1_u32.. {
@@ -196,12 +201,12 @@ impl Paths {
             let path = self.side.join(name);
             let there = disk
                 .stat(&path)
-                .map_err(|error| Error::io(FileOperation::LookAt, &path, error))?;
+                .map_err(|error| StateFileError::io(FileOperation::LookAt, &path, error))?;
             if there.is_none() {
                 return Ok(path);
             }
         }
-        Err(Error::Contended {
+        Err(StateFileError::Contended {
             path: self.side.join(stem),
             tries: u32::MAX as usize,
         })

@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::disk::{Disk, EntryKind, Stat, unsupported};
-use crate::error::{Error, FileOperation};
-use crate::layout::Paths;
-use crate::request::Request;
+use crate::disk::{Disk, EntryKind, FileStat, is_unsupported};
+use crate::error::{FileOperation, StateFileError};
+use crate::layout::FilePaths;
+use crate::request::WriteRequest;
 
 /// The default time to wait for a lock.
 pub const LOCK_WAIT_MS: u64 = 5_000;
@@ -37,7 +37,7 @@ const PAUSE_US_MAX: u64 = 4_000;
 
 /// The present or last owner of a lock.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Owner {
+pub struct LockHolder {
     /// 1 for a lock file written by this crate; 0 for any other.
     #[serde(default)]
     pub bowline: u32,
@@ -59,8 +59,8 @@ pub struct Owner {
     pub what: String,
 }
 
-impl Owner {
-    fn this_process(request: &Request) -> Self {
+impl LockHolder {
+    fn this_process(request: &WriteRequest) -> Self {
         let start = std::fs::read_to_string("/proc/self/stat")
             .ok()
             .and_then(|stat| start_ticks(&stat));
@@ -68,7 +68,7 @@ impl Owner {
             bowline: 1,
             pid: Some(std::process::id()),
             start,
-            host: host(),
+            host: host_name(),
             at: request.at.clone(),
             what: request.what.clone(),
         }
@@ -104,8 +104,8 @@ impl Owner {
     }
 
     /// True if the process named in a lock file is known to live on this machine.
-    fn lives(&self) -> bool {
-        let here = self.host.is_empty() || self.host == host();
+    fn is_alive(&self) -> bool {
+        let here = self.host.is_empty() || self.host == host_name();
         let other = self.pid.filter(|pid| *pid != std::process::id());
         let Some(pid) = other
             .and_then(|pid| i32::try_from(pid).ok())
@@ -121,7 +121,7 @@ impl Owner {
     }
 }
 
-impl fmt::Display for Owner {
+impl fmt::Display for LockHolder {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.pid {
             Some(pid) => write!(out, "process {pid}")?,
@@ -141,7 +141,7 @@ impl fmt::Display for Owner {
     }
 }
 
-fn host() -> String {
+fn host_name() -> String {
     rustix::system::uname()
         .nodename()
         .to_string_lossy()
@@ -161,46 +161,47 @@ fn start_ticks(stat: &str) -> Option<u64> {
 
 /// A lock that is held until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Lock {
+pub(crate) struct FileLock {
     file: Option<File>,
     path: PathBuf,
     identity: (u64, u64),
     disk: std::sync::Arc<dyn Disk>,
     /// The foreign owner of the lock file that was taken over.
-    pub(crate) taken_from: Option<Owner>,
+    pub(crate) taken_from: Option<LockHolder>,
 }
 
 /// The result of one attempt.
-enum Try {
+enum LockAttempt {
     Mine {
         file: File,
-        taken_from: Option<Owner>,
+        taken_from: Option<LockHolder>,
     },
     /// The lock file changed during the attempt; the next one follows at once.
     Again,
-    Held(Owner),
+    Held(LockHolder),
 }
 
-impl Lock {
+impl FileLock {
     /// Takes the lock, waiting at most `wait`.
-    pub(crate) fn take(
+    pub(crate) fn acquire(
         disk: &std::sync::Arc<dyn Disk>,
-        paths: &Paths,
-        request: &Request,
+        paths: &FilePaths,
+        request: &WriteRequest,
         wait: Duration,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, StateFileError> {
         let begun = Instant::now();
         let mut pause_us = PAUSE_US_MIN;
-        let mut candidate = Candidate::new(&**disk, paths, request)?;
+        let mut candidate = LockCandidate::new(&**disk, paths, request)?;
         loop {
             let elapsed = begun.elapsed();
             let now_ms = request
                 .now_ms
                 .saturating_add(i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX));
-            match try_once(&**disk, paths, &mut candidate, now_ms)? {
-                Try::Mine { file, taken_from } => {
-                    let identity = identity_of(&file)
-                        .map_err(|error| Error::io(FileOperation::LookAt, &paths.lock, error))?;
+            match try_lock_once(&**disk, paths, &mut candidate, now_ms)? {
+                LockAttempt::Mine { file, taken_from } => {
+                    let identity = identity_of(&file).map_err(|error| {
+                        StateFileError::io(FileOperation::LookAt, &paths.lock, error)
+                    })?;
                     let (disk, path) = (disk.clone(), paths.lock.clone());
                     return Ok(Self {
                         file: Some(file),
@@ -210,37 +211,37 @@ impl Lock {
                         taken_from,
                     });
                 }
-                Try::Again if elapsed < wait => {}
-                Try::Held(_) if elapsed < wait => {
-                    pause(jittered(pause_us).min(wait - elapsed));
+                LockAttempt::Again if elapsed < wait => {}
+                LockAttempt::Held(_) if elapsed < wait => {
+                    pause(jittered_pause(pause_us).min(wait - elapsed));
                     pause_us = (pause_us * 2).min(PAUSE_US_MAX);
                 }
-                Try::Again => {
-                    return Err(locked(paths, Owner::default(), elapsed));
+                LockAttempt::Again => {
+                    return Err(locked_error(paths, LockHolder::default(), elapsed));
                 }
-                Try::Held(owner) => {
-                    return Err(locked(paths, owner, elapsed));
+                LockAttempt::Held(owner) => {
+                    return Err(locked_error(paths, owner, elapsed));
                 }
             }
         }
     }
 }
 
-fn locked(paths: &Paths, owner: Owner, waited: Duration) -> Error {
+fn locked_error(paths: &FilePaths, owner: LockHolder, waited: Duration) -> StateFileError {
     let waited_ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
-    Error::Locked {
+    StateFileError::Locked {
         path: paths.file.clone(),
         owner: Box::new(owner),
         waited_ms,
     }
 }
 
-impl Drop for Lock {
+impl Drop for FileLock {
     fn drop(&mut self) {
         // Only our own file is removed: a program that stopped waiting may have put its own in
         // place. It is removed before it is closed, so that no process finds it unlocked and takes
         // it for a leftover. A failure leaves a leftover that the next process recognises.
-        let ours = |stat: Stat| stat.identity == self.identity;
+        let ours = |stat: FileStat| stat.identity == self.identity;
         if self
             .disk
             .stat(&self.path)
@@ -276,7 +277,11 @@ impl Drop for JournalLock {
 impl JournalLock {
     /// Locks the journal, if there is one, waiting at most `wait` for a writer whose lock file was
     /// removed.
-    pub(crate) fn take(disk: &dyn Disk, paths: &Paths, wait: Duration) -> Result<Self, Error> {
+    pub(crate) fn acquire(
+        disk: &dyn Disk,
+        paths: &FilePaths,
+        wait: Duration,
+    ) -> Result<Self, StateFileError> {
         let path = &paths.journal;
         let begun = Instant::now();
         let mut waited = false;
@@ -286,17 +291,17 @@ impl JournalLock {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     return Ok(Self { file: None, waited });
                 }
-                Err(error) => return Err(Error::io(FileOperation::Open, path, error)),
+                Err(error) => return Err(StateFileError::io(FileOperation::Open, path, error)),
             };
             let free = disk
                 .try_lock(&file)
-                .map_err(|error| Error::io(FileOperation::Lock, path, error))?;
+                .map_err(|error| StateFileError::io(FileOperation::Lock, path, error))?;
             // The writer that held it may have started a new journal.
             let there = disk
                 .stat(path)
-                .map_err(|error| Error::io(FileOperation::LookAt, path, error))?;
+                .map_err(|error| StateFileError::io(FileOperation::LookAt, path, error))?;
             let identity = identity_of(&file)
-                .map_err(|error| Error::io(FileOperation::LookAt, path, error))?;
+                .map_err(|error| StateFileError::io(FileOperation::LookAt, path, error))?;
             let same = there.is_some_and(|there| there.identity == identity);
             if free && same {
                 return Ok(Self {
@@ -308,74 +313,79 @@ impl JournalLock {
             let elapsed = begun.elapsed();
             if elapsed >= wait {
                 let what = "a writer whose lock file was removed".to_owned();
-                let owner = Owner {
+                let owner = LockHolder {
                     what,
-                    ..Owner::default()
+                    ..LockHolder::default()
                 };
-                return Err(locked(paths, owner, elapsed));
+                return Err(locked_error(paths, owner, elapsed));
             }
-            pause(jittered(PAUSE_US_MAX).min(wait - elapsed));
+            pause(jittered_pause(PAUSE_US_MAX).min(wait - elapsed));
         }
     }
 }
 
 /// Returns the present owner of the lock, if any; takes nothing.
-pub(crate) fn holder(disk: &dyn Disk, paths: &Paths, now_ms: i64) -> Result<Option<Owner>, Error> {
+pub(crate) fn current_owner(
+    disk: &dyn Disk,
+    paths: &FilePaths,
+    now_ms: i64,
+) -> Result<Option<LockHolder>, StateFileError> {
     let Some((file, stat)) = open_existing(disk, &paths.lock)? else {
         return Ok(None);
     };
-    let held = Owner::parse(&content(disk, &file, &paths.lock)?);
+    let held = LockHolder::parse(&read_content(disk, &file, &paths.lock)?);
     let free = disk
         .try_lock(&file)
-        .map_err(|error| Error::io(FileOperation::Lock, &paths.lock, error))?;
-    Ok((!free || honoured(&held, &stat, now_ms)).then_some(held))
+        .map_err(|error| StateFileError::io(FileOperation::Lock, &paths.lock, error))?;
+    Ok((!free || must_be_respected(&held, &stat, now_ms)).then_some(held))
 }
 
-fn try_once(
+fn try_lock_once(
     disk: &dyn Disk,
-    paths: &Paths,
-    candidate: &mut Candidate<'_>,
+    paths: &FilePaths,
+    candidate: &mut LockCandidate<'_>,
     now_ms: i64,
-) -> Result<Try, Error> {
+) -> Result<LockAttempt, StateFileError> {
     let path = &paths.lock;
     let Some((file, stat)) = open_existing(disk, path)? else {
-        return candidate.publish(paths);
+        return candidate.publish_file(paths);
     };
     if stat.kind != EntryKind::Regular {
         let what = "a lock that is not a file".to_owned();
-        return Ok(Try::Held(Owner {
+        return Ok(LockAttempt::Held(LockHolder {
             what,
-            ..Owner::default()
+            ..LockHolder::default()
         }));
     }
-    let owner = Owner::parse(&content(disk, &file, path)?);
+    let owner = LockHolder::parse(&read_content(disk, &file, path)?);
     if !disk
         .try_lock(&file)
-        .map_err(|error| Error::io(FileOperation::Lock, path, error))?
+        .map_err(|error| StateFileError::io(FileOperation::Lock, path, error))?
     {
-        return Ok(Try::Held(owner));
+        return Ok(LockAttempt::Held(owner));
     }
     // The locked file may be one that its owner has removed meanwhile.
     let there = disk
         .stat(path)
-        .map_err(|error| Error::io(FileOperation::LookAt, path, error))?;
+        .map_err(|error| StateFileError::io(FileOperation::LookAt, path, error))?;
     if there.is_none_or(|there| there.identity != stat.identity) {
-        return Ok(Try::Again);
+        return Ok(LockAttempt::Again);
     }
-    if honoured(&owner, &stat, now_ms) {
-        return Ok(Try::Held(owner));
+    if must_be_respected(&owner, &stat, now_ms) {
+        return Ok(LockAttempt::Held(owner));
     }
     // The file has no owner any more. It is overwritten in place: removing it could hit a newer
     // file of another process.
     let writable = match disk.open_write(path) {
         Ok(writable) => writable,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Try::Again),
-        Err(error) => return Err(Error::io(FileOperation::Open, path, error)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(LockAttempt::Again),
+        Err(error) => return Err(StateFileError::io(FileOperation::Open, path, error)),
     };
-    if identity_of(&writable).map_err(|error| Error::io(FileOperation::LookAt, path, error))?
+    if identity_of(&writable)
+        .map_err(|error| StateFileError::io(FileOperation::LookAt, path, error))?
         != stat.identity
     {
-        return Ok(Try::Again);
+        return Ok(LockAttempt::Again);
     }
     // In one write, as long as the old content: an empty lock file after a failure would be taken
     // for another program's and respected.
@@ -385,38 +395,38 @@ fn try_once(
         record.resize(spaces, b' ');
     }
     disk.write(&writable, &record)
-        .map_err(|error| Error::io(FileOperation::Write, path, error))?;
+        .map_err(|error| StateFileError::io(FileOperation::Write, path, error))?;
     if stat.bytes > OWNER_BYTES_MAX {
         disk.truncate(&writable, OWNER_BYTES_MAX)
-            .map_err(|error| Error::io(FileOperation::Write, path, error))?;
+            .map_err(|error| StateFileError::io(FileOperation::Write, path, error))?;
     }
     if owner.bowline != 0 {
         // A process died here; it may have left more.
-        sweep(disk, paths);
+        remove_dead_candidates(disk, paths);
     }
     let taken_from = (owner.bowline == 0).then_some(owner);
-    Ok(Try::Mine { file, taken_from })
+    Ok(LockAttempt::Mine { file, taken_from })
 }
 
 /// True if a lock file without a `flock` must be respected all the same.
-fn honoured(owner: &Owner, stat: &Stat, now_ms: i64) -> bool {
+fn must_be_respected(owner: &LockHolder, stat: &FileStat, now_ms: i64) -> bool {
     // A file that is newer than `now_ms` by more than the bound proves nothing: a clock was wrong.
     let fresh = (now_ms - stat.modified_ms).abs() < FOREIGN_LOCK_FRESH_MS;
-    owner.bowline == 0 && (fresh || owner.lives())
+    owner.bowline == 0 && (fresh || owner.is_alive())
 }
 
-fn open_existing(disk: &dyn Disk, path: &Path) -> Result<Option<(File, Stat)>, Error> {
+fn open_existing(disk: &dyn Disk, path: &Path) -> Result<Option<(File, FileStat)>, StateFileError> {
     match disk.open_read(path) {
         Ok(opened) => Ok(Some(opened)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Error::io(FileOperation::Open, path, error)),
+        Err(error) => Err(StateFileError::io(FileOperation::Open, path, error)),
     }
 }
 
-fn content(disk: &dyn Disk, file: &File, path: &Path) -> Result<String, Error> {
+fn read_content(disk: &dyn Disk, file: &File, path: &Path) -> Result<String, StateFileError> {
     let bytes = disk
         .read(file, OWNER_BYTES_MAX)
-        .map_err(|error| Error::io(FileOperation::Read, path, error))?;
+        .map_err(|error| StateFileError::io(FileOperation::Read, path, error))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -428,7 +438,7 @@ fn identity_of(file: &File) -> io::Result<(u64, u64)> {
 
 /// A prepared lock file: filled and locked before it gets the name, so that no process ever sees an
 /// empty one.
-struct Candidate<'d> {
+struct LockCandidate<'d> {
     disk: &'d dyn Disk,
     record: Vec<u8>,
     file: Option<File>,
@@ -436,7 +446,7 @@ struct Candidate<'d> {
     scratch: Option<PathBuf>,
 }
 
-impl Drop for Candidate<'_> {
+impl Drop for LockCandidate<'_> {
     fn drop(&mut self) {
         if let Some(path) = self.scratch.take() {
             self.disk.unlink(&path).ok();
@@ -444,15 +454,20 @@ impl Drop for Candidate<'_> {
     }
 }
 
-impl<'d> Candidate<'d> {
-    fn new(disk: &'d dyn Disk, paths: &Paths, request: &Request) -> Result<Self, Error> {
-        let mut record = serde_json::to_vec(&Owner::this_process(request)).map_err(|error| {
-            Error::io(
-                FileOperation::DescribeLock,
-                &paths.file,
-                io::Error::other(error),
-            )
-        })?;
+impl<'d> LockCandidate<'d> {
+    fn new(
+        disk: &'d dyn Disk,
+        paths: &FilePaths,
+        request: &WriteRequest,
+    ) -> Result<Self, StateFileError> {
+        let mut record =
+            serde_json::to_vec(&LockHolder::this_process(request)).map_err(|error| {
+                StateFileError::io(
+                    FileOperation::DescribeLock,
+                    &paths.file,
+                    io::Error::other(error),
+                )
+            })?;
         record.push(b'\n');
         Ok(Self {
             disk,
@@ -463,15 +478,19 @@ impl<'d> Candidate<'d> {
     }
 
     /// Creates, fills and locks the file; without a name if the file system supports that.
-    fn prepare(&mut self, paths: &Paths, named: bool) -> Result<(), Error> {
+    fn prepare_file(&mut self, paths: &FilePaths, named: bool) -> Result<(), StateFileError> {
         let file = if named {
             self.create_named(paths)?
         } else {
             match self.disk.create_unnamed(&paths.side) {
                 Ok(file) => file,
-                Err(error) if unsupported(&error) => self.create_named(paths)?,
+                Err(error) if is_unsupported(&error) => self.create_named(paths)?,
                 Err(error) => {
-                    return Err(Error::io(FileOperation::CreateLockFile, &paths.side, error));
+                    return Err(StateFileError::io(
+                        FileOperation::CreateLockFile,
+                        &paths.side,
+                        error,
+                    ));
                 }
             }
         };
@@ -479,38 +498,38 @@ impl<'d> Candidate<'d> {
             .disk
             .write(&file, &self.record)
             .and_then(|()| self.disk.try_lock(&file));
-        filled.map_err(|error| Error::io(FileOperation::Write, &paths.lock, error))?;
+        filled.map_err(|error| StateFileError::io(FileOperation::Write, &paths.lock, error))?;
         self.file = Some(file);
         Ok(())
     }
 
-    fn create_named(&mut self, paths: &Paths) -> Result<File, Error> {
+    fn create_named(&mut self, paths: &FilePaths) -> Result<File, StateFileError> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
-        sweep(self.disk, paths);
+        remove_dead_candidates(self.disk, paths);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = paths.scratch(&format!("{CANDIDATE}{}-{count}", std::process::id()));
+        let path = paths.scratch_path(&format!("{CANDIDATE}{}-{count}", std::process::id()));
         // A process with the same id may have died and left one behind.
         self.disk.unlink(&path).ok();
         let file = self
             .disk
             .create_new(&path)
-            .map_err(|error| Error::io(FileOperation::Create, &path, error))?;
+            .map_err(|error| StateFileError::io(FileOperation::Create, &path, error))?;
         self.scratch = Some(path);
         Ok(file)
     }
 
-    fn publish(&mut self, paths: &Paths) -> Result<Try, Error> {
+    fn publish_file(&mut self, paths: &FilePaths) -> Result<LockAttempt, StateFileError> {
         if self.file.is_none() {
-            self.prepare(paths, false)?;
+            self.prepare_file(paths, false)?;
         }
         let Some(file) = self.file.take() else {
-            return Ok(Try::Again);
+            return Ok(LockAttempt::Again);
         };
         let named = match &self.scratch {
-            None => self.disk.publish(&file, &paths.lock),
+            None => self.disk.name_file(&file, &paths.lock),
             Some(scratch) => match self.disk.rename_new(scratch, &paths.lock) {
                 // The remaining second name is removed when the candidate is dropped.
-                Err(error) if unsupported(&error) => self.disk.link(scratch, &paths.lock),
+                Err(error) if is_unsupported(&error) => self.disk.link(scratch, &paths.lock),
                 Ok(()) => {
                     self.scratch = None;
                     Ok(())
@@ -519,24 +538,32 @@ impl<'d> Candidate<'d> {
             },
         };
         match named {
-            Ok(()) => Ok(Try::Mine {
+            Ok(()) => Ok(LockAttempt::Mine {
                 file,
                 taken_from: None,
             }),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 self.file = Some(file);
-                Ok(Try::Again)
+                Ok(LockAttempt::Again)
             }
             // Without /proc an unnamed file cannot get a name; from now on it has one from the
             // start.
             Err(error) if self.scratch.is_none() && error.kind() == io::ErrorKind::NotFound => {
                 if self.disk.stat(&paths.side).is_ok_and(|stat| stat.is_none()) {
-                    return Err(Error::io(FileOperation::Create, &paths.lock, error));
+                    return Err(StateFileError::io(
+                        FileOperation::Create,
+                        &paths.lock,
+                        error,
+                    ));
                 }
-                self.prepare(paths, true)?;
-                Ok(Try::Again)
+                self.prepare_file(paths, true)?;
+                Ok(LockAttempt::Again)
             }
-            Err(error) => Err(Error::io(FileOperation::Create, &paths.lock, error)),
+            Err(error) => Err(StateFileError::io(
+                FileOperation::Create,
+                &paths.lock,
+                error,
+            )),
         }
     }
 }
@@ -546,10 +573,10 @@ const CANDIDATE: &str = "lock-";
 
 /// Removes the named candidates of processes that died while waiting. A failure does no harm: the
 /// next process tries again.
-fn sweep(disk: &dyn Disk, paths: &Paths) {
-    let ours = paths.scratch(CANDIDATE);
+fn remove_dead_candidates(disk: &dyn Disk, paths: &FilePaths) {
+    let ours = paths.scratch_path(CANDIDATE);
     let prefix = ours.file_name().unwrap_or_default().to_string_lossy();
-    for name in disk.list(&paths.side).unwrap_or_default() {
+    for name in disk.list_names(&paths.side).unwrap_or_default() {
         let name = name.to_string_lossy();
         let Some((pid, _)) = name
             .strip_prefix(&*prefix)
@@ -557,11 +584,11 @@ fn sweep(disk: &dyn Disk, paths: &Paths) {
         else {
             continue;
         };
-        let waiting = Owner {
+        let waiting = LockHolder {
             pid: pid.parse().ok(),
-            ..Owner::default()
+            ..LockHolder::default()
         };
-        if waiting.pid != Some(std::process::id()) && !waiting.lives() {
+        if waiting.pid != Some(std::process::id()) && !waiting.is_alive() {
             disk.unlink(&paths.side.join(&*name)).ok();
         }
     }
@@ -569,7 +596,7 @@ fn sweep(disk: &dyn Disk, paths: &Paths) {
 
 /// Returns between half and one and a half of `pause_us`, different in each process and at each
 /// call.
-fn jittered(pause_us: u64) -> Duration {
+fn jittered_pause(pause_us: u64) -> Duration {
     static CALLS: AtomicU64 = AtomicU64::new(0);
     let call = CALLS.fetch_add(1, Ordering::Relaxed);
     let mixed = (u64::from(std::process::id()) << 32 | call & 0xffff_ffff)

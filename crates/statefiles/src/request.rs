@@ -6,7 +6,7 @@ use crate::journal::kind;
 
 /// The id and time of a caller's operation. This crate never reads the clock and creates no ids.
 #[derive(Debug, Clone, Default)]
-pub struct Request {
+pub struct WriteRequest {
     /// The request id recorded in the journal.
     pub id: String,
     /// The time in the journal and in the lock file, in the caller's own format.
@@ -19,7 +19,7 @@ pub struct Request {
 
 /// The next version of a document, and its record in the journal.
 #[derive(Debug, Clone)]
-pub struct Change {
+pub struct DocumentChange {
     /// The whole new document; empty for a removal.
     pub text: String,
     /// True for a removal: the file is removed, and its last version becomes the backup.
@@ -34,9 +34,9 @@ pub struct Change {
     pub important: bool,
 }
 
-impl Change {
+impl DocumentChange {
     /// Creates an ordinary change to `text`.
-    pub fn to(text: impl Into<String>) -> Self {
+    pub fn replace_with(text: impl Into<String>) -> Self {
         let kind = kind::CHANGE.to_owned();
         Self {
             text: text.into(),
@@ -52,14 +52,14 @@ impl Change {
     pub fn removal() -> Self {
         Self {
             gone: true,
-            ..Self::to("")
+            ..Self::replace_with("")
         }
     }
 }
 
 /// One step of a batch: committed at once, written to the file later.
 #[derive(Debug, Clone)]
-pub struct Step {
+pub struct BatchStep {
     /// The request id recorded in the journal.
     pub id: String,
     /// The time, in the caller's own format.

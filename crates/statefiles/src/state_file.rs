@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::crash_recovery;
 use crate::disk::{Disk, RealDisk};
-use crate::error::{Error, FileOperation, Incident, UpdateError};
-use crate::held::{Held, Written};
-use crate::journal::{JOURNAL_BYTES_MAX, Writer};
-use crate::layout::{Layout, Paths};
-use crate::load::{Situation, Snapshot, load};
-use crate::lock::{JournalLock, LOCK_WAIT_MS, Lock, Owner, holder};
-use crate::request::{Change, Request};
-use crate::roll::Replay;
+use crate::error::{FileOperation, Incident, StateFileError, UpdateError};
+use crate::journal::{JOURNAL_BYTES_MAX, JournalWriter};
+use crate::layout::{FileLayout, FilePaths};
+use crate::load::{FileSituation, FileSnapshot, load_file};
+use crate::lock::{FileLock, JournalLock, LOCK_WAIT_MS, LockHolder, current_owner};
+use crate::request::{DocumentChange, WriteRequest};
+use crate::roll_forward::StepReplay;
+use crate::state_file_guard::{StateFileGuard, WriteOutcome};
 use crate::swap::TRIES_MAX;
-use crate::tidy;
 
 /// A file changed within this time may still be being written by a program that writes in place.
 pub const FRESH_MS: i64 = 100;
@@ -22,9 +22,9 @@ const FRESH_POLL_MS: u64 = 5;
 /// One state file and its companions. Cheap to clone; holds nothing open.
 #[derive(Debug, Clone)]
 pub struct StateFile {
-    pub(crate) layout: Layout,
+    pub(crate) layout: FileLayout,
     pub(crate) disk: Arc<dyn Disk>,
-    pub(crate) replay: Option<Arc<dyn Replay>>,
+    pub(crate) replay: Option<Arc<dyn StepReplay>>,
     pub(crate) with_history: bool,
     pub(crate) journal_bytes_max: u64,
     pub(crate) lock_wait: Duration,
@@ -32,18 +32,18 @@ pub struct StateFile {
 
 /// The result of [`StateFile::update`].
 #[derive(Debug, Clone)]
-pub struct Updated {
+pub struct UpdateOutcome {
     /// The number of the change; `None` if the decision was to change nothing.
     pub seq: Option<u64>,
     /// The document afterwards, with the findings made on the way. Its situation is the one at the
     /// decision.
-    pub snapshot: Snapshot,
+    pub snapshot: FileSnapshot,
 }
 
 impl StateFile {
     /// Creates a state file on the real disk with the default limits.
     #[must_use]
-    pub fn new(layout: Layout) -> Self {
+    pub fn new(layout: FileLayout) -> Self {
         Self {
             layout,
             disk: Arc::new(RealDisk),
@@ -63,7 +63,7 @@ impl StateFile {
 
     /// Sets the means to apply the steps of a batch.
     #[must_use]
-    pub fn with_replay(mut self, replay: Arc<dyn Replay>) -> Self {
+    pub fn with_replay(mut self, replay: Arc<dyn StepReplay>) -> Self {
         self.replay = Some(replay);
         self
     }
@@ -91,13 +91,13 @@ impl StateFile {
         self
     }
 
-    pub(crate) fn paths(&self) -> Result<Paths, Error> {
-        self.layout.resolve(&*self.disk)
+    pub(crate) fn resolve_paths(&self) -> Result<FilePaths, StateFileError> {
+        self.layout.resolve_paths(&*self.disk)
     }
 
     /// Reads the document without taking the lock and without writing anything.
-    pub fn load(&self) -> Result<Snapshot, Error> {
-        Ok(load(self, &self.paths()?)?.snapshot)
+    pub fn load(&self) -> Result<FileSnapshot, StateFileError> {
+        Ok(load_file(self, &self.resolve_paths()?)?.snapshot)
     }
 
     /// Reads a document that does not parse again: if the file was changed within the last
@@ -105,9 +105,9 @@ impl StateFile {
     /// version.
     pub fn reread_if_fresh(
         &self,
-        snapshot: &Snapshot,
+        snapshot: &FileSnapshot,
         now_ms: i64,
-    ) -> Result<Option<Snapshot>, Error> {
+    ) -> Result<Option<FileSnapshot>, StateFileError> {
         let Some(modified_ms) = snapshot.modified_ms else {
             return Ok(None);
         };
@@ -129,25 +129,32 @@ impl StateFile {
     }
 
     /// Returns the present owner of the lock, if any.
-    pub fn lock_owner(&self, now_ms: i64) -> Result<Option<Owner>, Error> {
-        holder(&*self.disk, &self.paths()?, now_ms)
+    pub fn lock_owner(&self, now_ms: i64) -> Result<Option<LockHolder>, StateFileError> {
+        current_owner(&*self.disk, &self.resolve_paths()?, now_ms)
     }
 
     /// Takes the lock, completes what a crash left unfinished, and keeps the lock until the result
     /// is dropped.
-    pub fn hold(&self, request: &Request) -> Result<Held, Error> {
-        self.hold_asking(request, false)
+    pub fn lock_for_writing(
+        &self,
+        request: &WriteRequest,
+    ) -> Result<StateFileGuard, StateFileError> {
+        self.lock_for_decision(request, false)
     }
 
-    fn hold_asking(&self, request: &Request, asks_first: bool) -> Result<Held, Error> {
-        let paths = self.paths()?;
+    fn lock_for_decision(
+        &self,
+        request: &WriteRequest,
+        asks_first: bool,
+    ) -> Result<StateFileGuard, StateFileError> {
+        let paths = self.resolve_paths()?;
         for folder in [&paths.folder, &paths.side] {
             self.disk
                 .create_folders(folder)
-                .map_err(|error| Error::io(FileOperation::Create, folder, error))?;
+                .map_err(|error| StateFileError::io(FileOperation::Create, folder, error))?;
         }
-        let lock = Lock::take(&self.disk, &paths, request, self.lock_wait)?;
-        let journal_lock = JournalLock::take(&*self.disk, &paths, self.lock_wait)?;
+        let lock = FileLock::acquire(&self.disk, &paths, request, self.lock_wait)?;
+        let journal_lock = JournalLock::acquire(&*self.disk, &paths, self.lock_wait)?;
         let mut findings = Vec::new();
         if journal_lock.waited {
             findings.push(Incident::LockRemoved);
@@ -157,13 +164,13 @@ impl StateFile {
                 owner: owner.to_string(),
             });
         }
-        let mut held = Held {
+        let mut held = StateFileGuard {
             file: self.clone(),
-            journal: Writer::new(&paths, 0, false, None),
-            snapshot: Snapshot {
+            journal: JournalWriter::new(&paths, 0, false, None),
+            snapshot: FileSnapshot {
                 path: paths.file.clone(),
                 bytes: None,
-                situation: Situation::Absent,
+                situation: FileSituation::Absent,
                 unnoted: false,
                 seq: 0,
                 modified_ms: None,
@@ -184,7 +191,7 @@ impl StateFile {
             journal_lock,
             _lock: lock,
         };
-        tidy::reload(&mut held, request)?;
+        crash_recovery::reload_and_recover(&mut held, request)?;
         Ok(held)
     }
 
@@ -196,40 +203,40 @@ impl StateFile {
     /// anything but its arguments.
     pub fn update<E>(
         &self,
-        request: &Request,
-        mut decide: impl FnMut(&Snapshot) -> Result<Option<Change>, E>,
-    ) -> Result<Updated, UpdateError<E>> {
-        if self.nowhere()? {
+        request: &WriteRequest,
+        mut decide: impl FnMut(&FileSnapshot) -> Result<Option<DocumentChange>, E>,
+    ) -> Result<UpdateOutcome, UpdateError<E>> {
+        if self.is_folder_missing()? {
             // Folders are created for a document, not for a refusal.
             let snapshot = self.load()?;
             if decide(&snapshot).map_err(UpdateError::Refused)?.is_none() {
-                return Ok(Updated {
+                return Ok(UpdateOutcome {
                     seq: None,
                     snapshot,
                 });
             }
         }
-        let mut held = self.hold_asking(request, self.with_history)?;
+        let mut held = self.lock_for_decision(request, self.with_history)?;
         for _ in 0..TRIES_MAX {
             let Some(change) = decide(&held.snapshot).map_err(UpdateError::Refused)? else {
-                return Ok(Updated {
+                return Ok(UpdateOutcome {
                     seq: None,
                     snapshot: held.snapshot.clone(),
                 });
             };
             let situation = held.snapshot.situation.clone();
-            if let Written::Done { seq } = held.replace(request, &change)? {
-                let snapshot = Snapshot {
+            if let WriteOutcome::Done { seq } = held.replace_document(request, &change)? {
+                let snapshot = FileSnapshot {
                     situation,
                     ..held.snapshot.clone()
                 };
-                return Ok(Updated {
+                return Ok(UpdateOutcome {
                     seq: Some(seq),
                     snapshot,
                 });
             }
         }
-        Err(Error::Contended {
+        Err(StateFileError::Contended {
             path: held.paths.file.clone(),
             tries: TRIES_MAX,
         }
@@ -237,17 +244,22 @@ impl StateFile {
     }
 
     /// Records that the effects of these lines have been executed.
-    pub fn effects_done(&self, request: &Request, seqs: &[u64]) -> Result<(), Error> {
-        self.hold(request)?.effects_done(request, seqs)
+    pub fn record_executed_effects(
+        &self,
+        request: &WriteRequest,
+        seqs: &[u64],
+    ) -> Result<(), StateFileError> {
+        self.lock_for_writing(request)?
+            .record_executed_effects(request, seqs)
     }
 
     /// True if even the folder of the file is missing.
-    fn nowhere(&self) -> Result<bool, Error> {
-        let folder = self.paths()?.folder;
+    fn is_folder_missing(&self) -> Result<bool, StateFileError> {
+        let folder = self.resolve_paths()?.folder;
         let there = self
             .disk
             .stat(&folder)
-            .map_err(|error| Error::io(FileOperation::LookAt, &folder, error))?;
+            .map_err(|error| StateFileError::io(FileOperation::LookAt, &folder, error))?;
         Ok(there.is_none())
     }
 }

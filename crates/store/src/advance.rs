@@ -1,6 +1,6 @@
 //! Decided steps to be committed, and the outcome of each.
 
-use crate::rows::{About, EffectRow, EventKind, EventRow, Record};
+use crate::rows::{EffectRow, EventKind, EventRow, JobAttributes, JobRecord};
 use bowline_machines::Timestamp;
 use bowline_machines::job::Job;
 use serde_json::Value;
@@ -9,21 +9,21 @@ use std::sync::Arc;
 /// One business transition: the jobs that change, what follows, and the request behind it. It is
 /// applied whole or not at all.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Advance {
+pub struct StoreStep {
     /// Time of the decision.
     pub at: Timestamp,
     /// The request behind it, if there was one; the same request is never applied twice.
-    pub request: Option<Request>,
+    pub request: Option<IdempotentRequest>,
     /// The jobs that change; mostly one, none when only effects are settled.
-    pub changes: Vec<Change>,
+    pub changes: Vec<JobChange>,
     /// Effects whose execution ended, successfully or not.
-    pub settled: Vec<Settle>,
+    pub settled: Vec<SettledEffect>,
 }
 
-impl Advance {
+impl StoreStep {
     /// Returns an empty step decided at this time.
-    pub fn at(at: Timestamp) -> Self {
-        Advance {
+    pub fn empty_at(at: Timestamp) -> Self {
+        StoreStep {
             at,
             request: None,
             changes: Vec::new(),
@@ -34,7 +34,7 @@ impl Advance {
 
 /// A request that its client may repeat when it received no response.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Request {
+pub struct IdempotentRequest {
     /// The id that the client gave it.
     pub id: String,
     /// Fingerprint of the content, a hash or a text: the same id with another content is an error.
@@ -45,46 +45,46 @@ pub struct Request {
 
 /// The change of one job.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Change {
+pub struct JobChange {
     /// The id of the job.
     pub job: String,
     /// The version it was decided on; 0 for a new job. Any other current version makes the whole
     /// step a conflict.
     pub expected: u64,
     /// The next state of the job.
-    pub next: Next,
+    pub next: NextJobState,
     /// Events for the feed, in this order.
     pub events: Vec<NewEvent>,
     /// Effects to execute, in this order.
     pub effects: Vec<NewEffect>,
     /// Records that are new or changed.
-    pub records: Vec<Record>,
+    pub records: Vec<JobRecord>,
     /// Timers that are set, cleared or fired.
     pub timers: Vec<TimerChange>,
     /// Tokens and money used since the step before.
-    pub spent: Option<Spent>,
+    pub spent: Option<AddedSpend>,
 }
 
-impl Change {
+impl JobChange {
     /// Returns a change that replaces the state of a job.
-    pub fn to(
+    pub fn replace_state(
         id: impl Into<String>,
         expected: u64,
         job: impl Into<Arc<Job>>,
-        about: impl Into<Arc<About>>,
+        about: impl Into<Arc<JobAttributes>>,
     ) -> Self {
-        Change {
-            next: Next::Is(job.into(), about.into()),
-            ..Change::beside(id, expected)
+        JobChange {
+            next: NextJobState::Is(job.into(), about.into()),
+            ..JobChange::keep_state(id, expected)
         }
     }
 
     /// Returns a change of what belongs to a job; its state stays.
-    pub fn beside(id: impl Into<String>, expected: u64) -> Self {
-        Change {
+    pub fn keep_state(id: impl Into<String>, expected: u64) -> Self {
+        JobChange {
             job: id.into(),
             expected,
-            next: Next::Same,
+            next: NextJobState::Same,
             events: Vec::new(),
             effects: Vec::new(),
             records: Vec::new(),
@@ -96,9 +96,9 @@ impl Change {
 
 /// The next state of a job.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Next {
+pub enum NextJobState {
     /// The job has this state, one version later.
-    Is(Arc<Job>, Arc<About>),
+    Is(Arc<Job>, Arc<JobAttributes>),
     /// The state stays; only what belongs to the job changes. The version stays too.
     Same,
     /// The job is removed with everything that belongs to it; only its events stay.
@@ -127,7 +127,7 @@ pub struct NewEffect {
 
 /// Tokens and money, added to the spend of the day of the step.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Spent {
+pub struct AddedSpend {
     /// The agent, by its name in the settings.
     pub agent: String,
     /// Number of tokens used.
@@ -138,16 +138,16 @@ pub struct Spent {
 
 /// The result of one try to execute an effect.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Settle {
+pub struct SettledEffect {
     /// The id of the effect.
     pub effect: u64,
     /// The result of the try.
-    pub end: EffectEnd,
+    pub end: EffectResult,
 }
 
 /// The result of a try to execute an effect.
 #[derive(Debug, Clone, PartialEq)]
-pub enum EffectEnd {
+pub enum EffectResult {
     /// The effect is executed; nothing is recorded.
     Done,
     /// The effect is executed, and a note is recorded.
@@ -199,7 +199,7 @@ pub enum TimerChange {
 
 /// The outcome of one step of a commit.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Outcome {
+pub enum CommitOutcome {
     /// The step is committed and durable.
     Applied {
         /// The new events with their sequence numbers.
@@ -224,13 +224,15 @@ pub enum Outcome {
     },
 }
 
-impl std::fmt::Display for Outcome {
+impl std::fmt::Display for CommitOutcome {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Outcome::Applied { .. } => f.write_str("the step is committed"),
-            Outcome::AlreadyApplied { .. } => f.write_str("the request was applied before"),
-            Outcome::RequestReused => f.write_str("the request id was used for another request"),
-            Outcome::Conflict { job, version } => {
+            CommitOutcome::Applied { .. } => f.write_str("the step is committed"),
+            CommitOutcome::AlreadyApplied { .. } => f.write_str("the request was applied before"),
+            CommitOutcome::RequestReused => {
+                f.write_str("the request id was used for another request")
+            }
+            CommitOutcome::Conflict { job, version } => {
                 write!(f, "job '{job}' is at version {version}")
             }
         }

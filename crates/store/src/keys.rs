@@ -14,10 +14,10 @@ const KEY_BYTES: usize = 32;
 
 /// A key that seals (encrypts) and opens values.
 #[derive(Clone)]
-pub struct Key(Aes256Gcm);
+pub struct SecretKey(Aes256Gcm);
 
 /// Never prints the key itself.
-impl fmt::Debug for Key {
+impl fmt::Debug for SecretKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key")
     }
@@ -40,14 +40,14 @@ pub enum KeyError {
 }
 
 /// Returns 24 random hexadecimal digits, for ids, nonces and tokens.
-pub fn unguessable() -> String {
+pub fn random_token() -> String {
     let bytes: Nonce<aes_gcm::aead::consts::U12> = Nonce::generate();
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-impl Key {
+impl SecretKey {
     /// Reads the key from a file that only this user can read; creates the file when there is none.
-    pub fn open(path: &Path) -> Result<Key, KeyError> {
+    pub fn open(path: &Path) -> Result<SecretKey, KeyError> {
         let bad = |why: String| KeyError::File {
             path: path.display().to_string(),
             why,
@@ -71,7 +71,7 @@ impl Key {
         let key: [u8; KEY_BYTES] = bytes
             .try_into()
             .map_err(|_| bad(format!("it does not have {KEY_BYTES} bytes")))?;
-        Ok(Key(Aes256Gcm::new(&key.into())))
+        Ok(SecretKey(Aes256Gcm::new(&key.into())))
     }
 
     /// Encrypts a value for one purpose: it can be opened for no other.

@@ -22,18 +22,19 @@ mod rows;
 mod sqlite;
 
 pub use advance::{
-    Advance, Change, EffectEnd, NewEffect, NewEvent, Next, Outcome, Request, Settle, Spent,
-    TimerChange,
+    AddedSpend, CommitOutcome, EffectResult, IdempotentRequest, JobChange, NewEffect, NewEvent,
+    NextJobState, SettledEffect, StoreStep, TimerChange,
 };
-pub use keys::{Key, KeyError, unguessable};
-pub use memory::Memory;
-pub use resource::{Resource, exhausted, is_exhausted};
+pub use keys::{KeyError, SecretKey, random_token};
+pub use memory::MemoryStore;
+pub use resource::{Resource, lacking_resource, resource_of_error};
 pub use rows::{
-    About, Budget, CheckpointRow, CriterionRow, DeliveryRow, DependencyRow, EffectRow, EventKind,
-    EventRow, FileComment, JobRow, NO_JOB, PermissionRow, Place, QuestionRow, Record, RecordBody,
-    RecordKind, ReviewRow, RuleRow, SaidRow, SpendRow, StepBegun, TimerRow, VerificationRow,
+    BegunStepRow, CheckpointRow, CriterionRow, DeliveryRow, DependencyRow, EffectRow, EventKind,
+    EventRow, FileCommentRow, JobAttributes, JobBudget, JobRecord, JobRow, MessageRow, NO_JOB,
+    OutputPosition, PermissionRow, QuestionRow, RecordBody, RecordKind, ReviewRow, RuleRow,
+    SpendRow, TimerRow, VerificationRow,
 };
-pub use sqlite::Sqlite;
+pub use sqlite::SqliteStore;
 
 use bowline_machines::Timestamp;
 use bowline_machines::job::TaskStatus;
@@ -46,13 +47,13 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     /// Commits decided steps in this order, in one commit, and returns one outcome per step. Each
     /// step is applied whole or not at all; one that is not applied does not stop the others. After
     /// an error nothing is known to be applied: read before trying again.
-    fn advance(&self, steps: Vec<Advance>) -> Result<Vec<Outcome>, StoreError>;
+    fn commit_steps(&self, steps: Vec<StoreStep>) -> Result<Vec<CommitOutcome>, StoreError>;
 
     /// Starts the same commit without waiting for it. Lists of steps are applied in the order of
     /// the calls, whatever the outcome of the one before; `ready` is called once the result is
     /// available.
-    fn advance_soon(&self, steps: Vec<Advance>, ready: Box<dyn FnOnce() + Send>) -> Advancing {
-        let mut answer = Some(self.advance(steps));
+    fn begin_commit(&self, steps: Vec<StoreStep>, ready: Box<dyn FnOnce() + Send>) -> CommitHandle {
+        let mut answer = Some(self.commit_steps(steps));
         ready();
         Box::new(move |_| answer.take())
     }
@@ -64,7 +65,7 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     }
 
     /// Deletes rows that are past their retention. The history of a job stays as long as the job.
-    fn prune(&self, kept: &Retention) -> Result<Pruned, StoreError>;
+    fn prune_rows(&self, kept: &RetentionLimits) -> Result<PrunedCounts, StoreError>;
 
     /// Merges the write-ahead log into the main file, so that a copy of that one file is complete.
     fn merge_log(&self) -> Result<(), StoreError> {
@@ -72,55 +73,56 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     }
 
     /// Writes a complete copy to a new file while the store is in use.
-    fn backup(&self, to: &Path) -> Result<(), StoreError>;
+    fn write_backup(&self, to: &Path) -> Result<(), StoreError>;
 
     /// Returns the job with this id.
-    fn job(&self, id: &str) -> Result<Option<JobRow>, StoreError>;
+    fn find_job(&self, id: &str) -> Result<Option<JobRow>, StoreError>;
 
     /// Returns the jobs that match, the newest first.
-    fn jobs(&self, wanted: &JobQuery) -> Result<Vec<JobRow>, StoreError>;
+    fn list_jobs(&self, wanted: &JobQuery) -> Result<Vec<JobRow>, StoreError>;
 
     /// Returns every job that is neither completed nor failed, the oldest first.
     fn open_jobs(&self) -> Result<Vec<JobRow>, StoreError>;
 
     /// Returns the number of jobs in each status.
-    fn counts(&self) -> Result<Vec<(TaskStatus, u64)>, StoreError>;
+    fn count_by_status(&self) -> Result<Vec<(TaskStatus, u64)>, StoreError>;
 
     /// Returns the ids of jobs that depend on this one.
-    fn dependents(&self, id: &str) -> Result<Vec<String>, StoreError>;
+    fn dependents_of(&self, id: &str) -> Result<Vec<String>, StoreError>;
 
     /// Returns the record with this id.
-    fn record(&self, id: &str) -> Result<Option<Record>, StoreError>;
+    fn find_record(&self, id: &str) -> Result<Option<JobRecord>, StoreError>;
 
     /// Returns the records that match, the oldest first.
-    fn records(&self, wanted: &RecordQuery) -> Result<Vec<Record>, StoreError>;
+    fn list_records(&self, wanted: &RecordQuery) -> Result<Vec<JobRecord>, StoreError>;
 
     /// Returns the events that match, the oldest first.
-    fn events(&self, wanted: &EventQuery) -> Result<Vec<EventRow>, StoreError>;
+    fn list_events(&self, wanted: &EventQuery) -> Result<Vec<EventRow>, StoreError>;
 
     /// Returns the sequence number from which on no event is missing, and the newest one; both 0
     /// when there is none.
-    fn feed(&self) -> Result<(u64, u64), StoreError>;
+    fn feed_range(&self) -> Result<(u64, u64), StoreError>;
 
     /// Returns the effects that are not settled, the oldest first.
-    fn effects(&self) -> Result<Vec<EffectRow>, StoreError>;
+    fn open_effects(&self) -> Result<Vec<EffectRow>, StoreError>;
 
     /// Returns the recorded attempts to execute the effects of a job.
-    fn deliveries(&self, job: &str) -> Result<Vec<DeliveryRow>, StoreError>;
+    fn deliveries_of(&self, job: &str) -> Result<Vec<DeliveryRow>, StoreError>;
 
     /// Returns every timer, the next to fire first.
-    fn timers(&self) -> Result<Vec<TimerRow>, StoreError>;
+    fn list_timers(&self) -> Result<Vec<TimerRow>, StoreError>;
 
     /// Returns tokens and money used, by day, job and agent, the oldest first.
-    fn spend(&self, wanted: &SpendQuery) -> Result<Vec<SpendRow>, StoreError>;
+    fn list_spend(&self, wanted: &SpendQuery) -> Result<Vec<SpendRow>, StoreError>;
 
     /// Returns the stored response to the request with this id.
-    fn request(&self, id: &str) -> Result<Option<Value>, StoreError>;
+    fn stored_response(&self, id: &str) -> Result<Option<Value>, StoreError>;
 }
 
 /// Handle of a commit that was started. Called with `true`, it waits for the result; with `false`,
 /// it returns the result if it is available. The result is returned once.
-pub type Advancing = Box<dyn FnMut(bool) -> Option<Result<Vec<Outcome>, StoreError>> + Send>;
+pub type CommitHandle =
+    Box<dyn FnMut(bool) -> Option<Result<Vec<CommitOutcome>, StoreError>> + Send>;
 
 /// Filter of [`Store::jobs`]; the default matches all that are not archived.
 #[derive(Debug, Clone, Default)]
@@ -181,7 +183,7 @@ pub fn day_of(at: Timestamp) -> i64 {
 
 /// Limits of what [`Store::prune`] keeps.
 #[derive(Debug, Clone, Copy)]
-pub struct Retention {
+pub struct RetentionLimits {
     /// Number of newest events that are kept; of older ones, those of removed jobs are deleted.
     pub events: u64,
     /// Number of newest responses that are kept.
@@ -198,7 +200,7 @@ pub struct Retention {
 
 /// Numbers of rows that a prune deleted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Pruned {
+pub struct PrunedCounts {
     /// Number of deleted events.
     pub events: u64,
     /// Number of deleted responses.

@@ -1,9 +1,14 @@
 //! The model: a store in memory. What it does is what every store does.
 
-use crate::advance::{Advance, Change, EffectEnd, Next, Outcome, Request, TimerChange};
-use crate::rows::{DeliveryRow, EffectRow, EventRow, JobRow, NO_JOB, Record, SpendRow, TimerRow};
+use crate::advance::{
+    CommitOutcome, EffectResult, IdempotentRequest, JobChange, NextJobState, StoreStep, TimerChange,
+};
+use crate::rows::{
+    DeliveryRow, EffectRow, EventRow, JobRecord, JobRow, NO_JOB, SpendRow, TimerRow,
+};
 use crate::{
-    EventQuery, JobQuery, Pruned, RecordQuery, Retention, SpendQuery, Store, StoreError, day_of,
+    EventQuery, JobQuery, PrunedCounts, RecordQuery, RetentionLimits, SpendQuery, Store,
+    StoreError, day_of,
 };
 use bowline_machines::Timestamp;
 use bowline_machines::job::TaskStatus;
@@ -14,17 +19,17 @@ use std::sync::{Mutex, MutexGuard};
 
 /// A store that forgets everything with its process. For tests, and for simulations that make thousands of runs.
 #[derive(Debug, Default)]
-pub struct Memory(Mutex<Tables>);
+pub struct MemoryStore(Mutex<MemoryTables>);
 
 #[derive(Debug, Default)]
-struct Tables {
+struct MemoryTables {
     jobs: BTreeMap<String, JobRow>,
-    records: BTreeMap<String, Record>,
+    records: BTreeMap<String, JobRecord>,
     events: BTreeMap<u64, EventRow>,
     effects: BTreeMap<u64, (EffectRow, bool)>,
     deliveries: Vec<(String, DeliveryRow)>,
     timers: BTreeMap<(String, String), TimerRow>,
-    requests: BTreeMap<String, (Timestamp, Request)>,
+    requests: BTreeMap<String, (Timestamp, IdempotentRequest)>,
     /// By day, job and agent.
     spend: BTreeMap<(i64, String, String), (u64, f64)>,
     last_event: u64,
@@ -33,37 +38,37 @@ struct Tables {
     last_effect: u64,
 }
 
-impl Memory {
+impl MemoryStore {
     /// An empty one.
     pub fn new() -> Self {
-        Memory::default()
+        MemoryStore::default()
     }
 
-    fn tables(&self) -> MutexGuard<'_, Tables> {
+    fn lock_tables(&self) -> MutexGuard<'_, MemoryTables> {
         self.0
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
-impl Tables {
-    fn version(&self, job: &str) -> u64 {
+impl MemoryTables {
+    fn job_version(&self, job: &str) -> u64 {
         self.jobs.get(job).map_or(0, |row| row.version)
     }
 
-    fn apply(&mut self, step: Advance) -> Outcome {
+    fn apply_step(&mut self, step: StoreStep) -> CommitOutcome {
         if let Some(request) = &step.request
             && let Some((_, known)) = self.requests.get(&request.id)
         {
             return match known.print == request.print {
-                true => Outcome::AlreadyApplied {
+                true => CommitOutcome::AlreadyApplied {
                     answer: known.answer.clone(),
                 },
-                false => Outcome::RequestReused,
+                false => CommitOutcome::RequestReused,
             };
         }
         for change in &step.changes {
-            let version = self.version(&change.job);
+            let version = self.job_version(&change.job);
             let fired = change.timers.iter().all(|timer| match timer {
                 TimerChange::Fired { key, generation } => self
                     .timers
@@ -73,12 +78,12 @@ impl Tables {
             });
             if version != change.expected || !fired {
                 let job = change.job.clone();
-                return Outcome::Conflict { job, version };
+                return CommitOutcome::Conflict { job, version };
             }
         }
         let (mut events, mut effects) = (Vec::new(), Vec::new());
         for change in step.changes {
-            self.change(change, step.at, &mut events, &mut effects);
+            self.apply_change(change, step.at, &mut events, &mut effects);
         }
         for settle in step.settled {
             // What has ended is not settled again.
@@ -86,15 +91,15 @@ impl Tables {
                 continue;
             };
             let note = match settle.end {
-                EffectEnd::Done => {
+                EffectResult::Done => {
                     *open = false;
                     None
                 }
-                EffectEnd::Delivered { note } | EffectEnd::GivenUp { note } => {
+                EffectResult::Delivered { note } | EffectResult::GivenUp { note } => {
                     *open = false;
                     Some(note)
                 }
-                EffectEnd::Again { due, note } => {
+                EffectResult::Again { due, note } => {
                     effect.due = due;
                     Some(note)
                 }
@@ -120,19 +125,19 @@ impl Tables {
         if let Some(request) = step.request {
             self.requests.insert(request.id.clone(), (step.at, request));
         }
-        Outcome::Applied { events, effects }
+        CommitOutcome::Applied { events, effects }
     }
 
-    fn change(
+    fn apply_change(
         &mut self,
-        change: Change,
+        change: JobChange,
         at: Timestamp,
         events: &mut Vec<EventRow>,
         effects: &mut Vec<EffectRow>,
     ) {
         let id = change.job;
         let version = match change.next {
-            Next::Is(job, about) => {
+            NextJobState::Is(job, about) => {
                 let version = change.expected + 1;
                 let row = JobRow {
                     id: id.clone(),
@@ -143,8 +148,8 @@ impl Tables {
                 self.jobs.insert(id.clone(), row);
                 version
             }
-            Next::Same => change.expected,
-            Next::Gone => {
+            NextJobState::Same => change.expected,
+            NextJobState::Gone => {
                 self.jobs.remove(&id);
                 self.records.retain(|_, record| record.job != id);
                 self.timers.retain(|(job, _), _| *job != id);
@@ -211,7 +216,7 @@ impl Tables {
     }
 }
 
-fn is_wanted(row: &JobRow, wanted: &JobQuery) -> bool {
+fn matches_query(row: &JobRow, wanted: &JobQuery) -> bool {
     let status = wanted.status.is_none_or(|it| it == row.job.task_status());
     let of_type = wanted.type_name.is_none() || wanted.type_name == row.about.type_name;
     let label = wanted.label.is_none() || wanted.label == row.about.label;
@@ -229,23 +234,26 @@ fn is_wanted(row: &JobRow, wanted: &JobQuery) -> bool {
     status && of_type && label && text && behind && shown
 }
 
-fn limited<T>(items: impl Iterator<Item = T>, limit: usize) -> Vec<T> {
+fn take_limited<T>(items: impl Iterator<Item = T>, limit: usize) -> Vec<T> {
     match limit {
         0 => items.collect(),
         limit => items.take(limit).collect(),
     }
 }
 
-impl Store for Memory {
-    fn advance(&self, steps: Vec<Advance>) -> Result<Vec<Outcome>, StoreError> {
-        let mut tables = self.tables();
-        Ok(steps.into_iter().map(|step| tables.apply(step)).collect())
+impl Store for MemoryStore {
+    fn commit_steps(&self, steps: Vec<StoreStep>) -> Result<Vec<CommitOutcome>, StoreError> {
+        let mut tables = self.lock_tables();
+        Ok(steps
+            .into_iter()
+            .map(|step| tables.apply_step(step))
+            .collect())
     }
 
-    fn prune(&self, kept: &Retention) -> Result<Pruned, StoreError> {
-        let mut tables = self.tables();
+    fn prune_rows(&self, kept: &RetentionLimits) -> Result<PrunedCounts, StoreError> {
+        let mut tables = self.lock_tables();
         let tables = &mut *tables;
-        let count = |tables: &Tables| {
+        let count = |tables: &MemoryTables| {
             (
                 tables.events.len() as u64,
                 tables.requests.len() as u64,
@@ -289,34 +297,37 @@ impl Store for Memory {
                 .retain(|(_, row)| effects.contains_key(&row.effect));
         }
         let has = count(tables);
-        Ok(Pruned {
+        Ok(PrunedCounts {
             events: had.0 - has.0,
             requests: had.1 - has.1,
             effects: had.2 - has.2,
         })
     }
 
-    fn backup(&self, to: &Path) -> Result<(), StoreError> {
+    fn write_backup(&self, to: &Path) -> Result<(), StoreError> {
         Err(StoreError::Unsafe {
             path: to.display().to_string(),
             why: "a store in memory has no file".into(),
         })
     }
 
-    fn job(&self, id: &str) -> Result<Option<JobRow>, StoreError> {
-        Ok(self.tables().jobs.get(id).cloned())
+    fn find_job(&self, id: &str) -> Result<Option<JobRow>, StoreError> {
+        Ok(self.lock_tables().jobs.get(id).cloned())
     }
 
-    fn jobs(&self, wanted: &JobQuery) -> Result<Vec<JobRow>, StoreError> {
-        let tables = self.tables();
-        let rows = tables.jobs.values().filter(|row| is_wanted(row, wanted));
+    fn list_jobs(&self, wanted: &JobQuery) -> Result<Vec<JobRow>, StoreError> {
+        let tables = self.lock_tables();
+        let rows = tables
+            .jobs
+            .values()
+            .filter(|row| matches_query(row, wanted));
         let mut rows: Vec<JobRow> = rows.cloned().collect();
         rows.sort_by(|a, b| (b.about.created_at, &b.id).cmp(&(a.about.created_at, &a.id)));
-        Ok(limited(rows.into_iter(), wanted.limit))
+        Ok(take_limited(rows.into_iter(), wanted.limit))
     }
 
     fn open_jobs(&self) -> Result<Vec<JobRow>, StoreError> {
-        let tables = self.tables();
+        let tables = self.lock_tables();
         let open = |row: &&JobRow| {
             !matches!(
                 row.job.task_status(),
@@ -328,78 +339,78 @@ impl Store for Memory {
         Ok(rows)
     }
 
-    fn counts(&self) -> Result<Vec<(TaskStatus, u64)>, StoreError> {
+    fn count_by_status(&self) -> Result<Vec<(TaskStatus, u64)>, StoreError> {
         let mut counts = BTreeMap::new();
-        for row in self.tables().jobs.values() {
+        for row in self.lock_tables().jobs.values() {
             *counts.entry(row.job.task_status()).or_insert(0) += 1;
         }
         Ok(counts.into_iter().collect())
     }
 
-    fn dependents(&self, id: &str) -> Result<Vec<String>, StoreError> {
-        let tables = self.tables();
+    fn dependents_of(&self, id: &str) -> Result<Vec<String>, StoreError> {
+        let tables = self.lock_tables();
         let rows = tables.jobs.values();
         let depends = |row: &&JobRow| row.job.depends_on.iter().any(|it| it == id);
         Ok(rows.filter(depends).map(|row| row.id.clone()).collect())
     }
 
-    fn record(&self, id: &str) -> Result<Option<Record>, StoreError> {
-        Ok(self.tables().records.get(id).cloned())
+    fn find_record(&self, id: &str) -> Result<Option<JobRecord>, StoreError> {
+        Ok(self.lock_tables().records.get(id).cloned())
     }
 
-    fn records(&self, wanted: &RecordQuery) -> Result<Vec<Record>, StoreError> {
-        let tables = self.tables();
-        let fits = |record: &&Record| {
+    fn list_records(&self, wanted: &RecordQuery) -> Result<Vec<JobRecord>, StoreError> {
+        let tables = self.lock_tables();
+        let fits = |record: &&JobRecord| {
             wanted.job.as_ref().is_none_or(|job| *job == record.job)
                 && wanted.kind.is_none_or(|kind| kind == record.body.kind())
                 && (!wanted.open || record.open)
         };
-        let mut rows: Vec<Record> = tables.records.values().filter(fits).cloned().collect();
+        let mut rows: Vec<JobRecord> = tables.records.values().filter(fits).cloned().collect();
         rows.sort_by(|a, b| (a.at, &a.id).cmp(&(b.at, &b.id)));
         Ok(rows)
     }
 
-    fn events(&self, wanted: &EventQuery) -> Result<Vec<EventRow>, StoreError> {
-        let tables = self.tables();
+    fn list_events(&self, wanted: &EventQuery) -> Result<Vec<EventRow>, StoreError> {
+        let tables = self.lock_tables();
         let fits = |event: &&EventRow| {
             wanted.job.as_ref().is_none_or(|job| *job == event.job)
                 && wanted.kind.is_none_or(|kind| kind == event.kind)
         };
         let behind = tables.events.range(wanted.after + 1..);
         let rows = behind.map(|(_, event)| event).filter(fits).cloned();
-        Ok(limited(rows, wanted.limit))
+        Ok(take_limited(rows, wanted.limit))
     }
 
-    fn feed(&self) -> Result<(u64, u64), StoreError> {
-        let tables = self.tables();
+    fn feed_range(&self) -> Result<(u64, u64), StoreError> {
+        let tables = self.lock_tables();
         let oldest = tables.events.keys().next().copied();
         let oldest = oldest.map_or(0, |it| it.max(tables.feed_floor + 1));
         let newest = tables.events.keys().next_back().copied().unwrap_or(0);
         Ok((oldest, newest))
     }
 
-    fn effects(&self) -> Result<Vec<EffectRow>, StoreError> {
-        let tables = self.tables();
+    fn open_effects(&self) -> Result<Vec<EffectRow>, StoreError> {
+        let tables = self.lock_tables();
         let open = tables.effects.values().filter(|(_, open)| *open);
         Ok(open.map(|(effect, _)| effect.clone()).collect())
     }
 
-    fn deliveries(&self, job: &str) -> Result<Vec<DeliveryRow>, StoreError> {
-        let tables = self.tables();
+    fn deliveries_of(&self, job: &str) -> Result<Vec<DeliveryRow>, StoreError> {
+        let tables = self.lock_tables();
         let of = tables.deliveries.iter().filter(|(of, _)| of == job);
         let mut rows: Vec<DeliveryRow> = of.map(|(_, row)| row.clone()).collect();
         rows.sort_by_key(|row| (row.effect, row.try_number));
         Ok(rows)
     }
 
-    fn timers(&self) -> Result<Vec<TimerRow>, StoreError> {
-        let mut rows: Vec<TimerRow> = self.tables().timers.values().cloned().collect();
+    fn list_timers(&self) -> Result<Vec<TimerRow>, StoreError> {
+        let mut rows: Vec<TimerRow> = self.lock_tables().timers.values().cloned().collect();
         rows.sort_by(|a, b| (a.due, &a.job, &a.key).cmp(&(b.due, &b.job, &b.key)));
         Ok(rows)
     }
 
-    fn spend(&self, wanted: &SpendQuery) -> Result<Vec<SpendRow>, StoreError> {
-        let tables = self.tables();
+    fn list_spend(&self, wanted: &SpendQuery) -> Result<Vec<SpendRow>, StoreError> {
+        let tables = self.lock_tables();
         let rows = tables
             .spend
             .iter()
@@ -417,8 +428,8 @@ impl Store for Memory {
         Ok(rows.filter(fits).collect())
     }
 
-    fn request(&self, id: &str) -> Result<Option<Value>, StoreError> {
-        let tables = self.tables();
+    fn stored_response(&self, id: &str) -> Result<Option<Value>, StoreError> {
+        let tables = self.lock_tables();
         let known = tables.requests.get(id);
         Ok(known.map(|(_, request)| request.answer.clone()))
     }

@@ -46,11 +46,11 @@ impl Resource {
         named.map(|(_, resource)| resource)
     }
 
-    fn of(error: &std::io::Error) -> Option<Resource> {
-        Resource::lacking_for(Errno::from_io_error(error)?)
+    fn from_io_error(error: &std::io::Error) -> Option<Resource> {
+        Resource::from_errno(Errno::from_io_error(error)?)
     }
 
-    fn lacking_for(error: Errno) -> Option<Resource> {
+    fn from_errno(error: Errno) -> Option<Resource> {
         match error {
             Errno::NOSPC | Errno::DQUOT => Some(Resource::Disk),
             Errno::MFILE | Errno::NFILE => Some(Resource::Descriptors),
@@ -71,11 +71,11 @@ impl std::fmt::Display for Resource {
 }
 
 /// Returns the resource whose lack caused this error, directly or as a source of it.
-pub fn exhausted(error: &(dyn Error + 'static)) -> Option<Resource> {
+pub fn resource_of_error(error: &(dyn Error + 'static)) -> Option<Resource> {
     let mut cause = Some(error);
     while let Some(error) = cause {
         let io = error.downcast_ref::<std::io::Error>();
-        if let Some(resource) = io.and_then(Resource::of) {
+        if let Some(resource) = io.and_then(Resource::from_io_error) {
             return Some(resource);
         }
         cause = error.source();
@@ -84,9 +84,9 @@ pub fn exhausted(error: &(dyn Error + 'static)) -> Option<Resource> {
 }
 
 /// Checks which resource is lacking right now; disk space is checked for this path.
-pub fn is_exhausted(path: &Path) -> Option<Resource> {
+pub fn lacking_resource(path: &Path) -> Option<Resource> {
     if let Err(error) = File::open("/dev/null") {
-        return Resource::of(&error);
+        return Resource::from_io_error(&error);
     }
     let looked = |path: &Path| rustix::fs::statvfs(path).ok();
     let disk = looked(path).or_else(|| looked(path.parent()?))?;

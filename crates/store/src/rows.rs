@@ -24,7 +24,7 @@ pub struct JobRow {
     /// The state of its machine. Shared between the dispatcher, the writer and the handlers.
     pub job: Arc<Job>,
     /// Attributes that the machine does not decide on.
-    pub about: Arc<About>,
+    pub about: Arc<JobAttributes>,
 }
 
 impl JobRow {
@@ -34,7 +34,7 @@ impl JobRow {
     }
 
     /// Returns its attributes for changing.
-    pub fn about_mut(&mut self) -> &mut About {
+    pub fn attributes_mut(&mut self) -> &mut JobAttributes {
         Arc::make_mut(&mut self.about)
     }
 }
@@ -42,7 +42,7 @@ impl JobRow {
 /// Attributes of a job besides the state of its machine. Times are seconds since 1970.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct About {
+pub struct JobAttributes {
     /// The name of its type.
     #[serde(skip_serializing_if = "is_default")]
     pub type_name: Option<String>,
@@ -70,7 +70,7 @@ pub struct About {
     pub label: Option<String>,
     /// Limits of what it may use.
     #[serde(skip_serializing_if = "is_default")]
-    pub budget: Budget,
+    pub budget: JobBudget,
     /// Time of its creation.
     #[serde(skip_serializing_if = "is_default")]
     pub created_at: i64,
@@ -85,7 +85,7 @@ pub struct About {
     pub forked_from: Option<(String, String)>,
     /// Position up to which the output of the current attempt is processed.
     #[serde(skip_serializing_if = "is_default")]
-    pub place: Place,
+    pub place: OutputPosition,
     /// The nonce that markers of the current attempt may carry.
     #[serde(skip_serializing_if = "is_default")]
     pub nonce: String,
@@ -150,12 +150,12 @@ pub struct About {
     /// The steps that its agent reported, by phase and number; a phase that is reworked has those
     /// of its last pass.
     #[serde(skip_serializing_if = "is_default")]
-    pub steps: Vec<StepBegun>,
+    pub steps: Vec<BegunStepRow>,
 }
 
 /// A step that an agent reported to have begun.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StepBegun {
+pub struct BegunStepRow {
     /// The phase it belongs to, from 1.
     pub phase: u32,
     /// Number of the step, from 1.
@@ -171,16 +171,16 @@ fn is_default<T: Default + PartialEq>(it: &T) -> bool {
     *it == T::default()
 }
 
-impl About {
+impl JobAttributes {
     /// Returns the cost in US dollars, over all attempts.
-    pub fn cost(&self) -> f64 {
+    pub fn total_cost_usd(&self) -> f64 {
         self.cost_before_usd + self.cost_usd
     }
 }
 
 /// Position up to which the output of an attempt is processed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct OutputPosition {
     /// The number of the attempt.
     pub attempt: u32,
     /// The point at which its adapter resumes.
@@ -190,7 +190,7 @@ pub struct Place {
 /// Limits of what a job may use; `None` is no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Budget {
+pub struct JobBudget {
     /// Maximum number of tokens.
     pub tokens: Option<u64>,
     /// Maximum cost in US dollars.
@@ -201,7 +201,7 @@ pub struct Budget {
 
 /// A record of a job that people see: a review, a question, a message and so on.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Record {
+pub struct JobRecord {
     /// Its id, `rev_… q_… dep_… perm_… cp_… ver_… say_… rule_…`.
     pub id: String,
     /// The job it belongs to; [`NO_JOB`] for records of no job.
@@ -229,7 +229,7 @@ pub enum RecordBody {
     Permission(PermissionRow),
     Checkpoint(CheckpointRow),
     Verification(VerificationRow),
-    Said(SaidRow),
+    Said(MessageRow),
     Rule(RuleRow),
 }
 
@@ -291,7 +291,7 @@ pub struct ReviewRow {
     /// The person's comment or feedback.
     pub comment: Option<String>,
     /// The person's comments on single files.
-    pub comments: Vec<FileComment>,
+    pub comments: Vec<FileCommentRow>,
     /// Time of the decision.
     pub reviewed_at: Option<i64>,
     /// Git ref of the code at the start of the phase.
@@ -302,7 +302,7 @@ pub struct ReviewRow {
 
 /// A person's comment on a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileComment {
+pub struct FileCommentRow {
     /// Path of the file, relative to the workspace.
     pub file: String,
     /// Line of the file, from 1.
@@ -460,7 +460,7 @@ pub struct CriterionRow {
 /// A message from a person to the agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct SaidRow {
+pub struct MessageRow {
     /// The text of the message.
     pub text: String,
     /// Status of the message.

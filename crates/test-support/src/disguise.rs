@@ -4,11 +4,11 @@
 
 /// A source of choices: bytes of a fuzzer or a property test, and zeros when they are used up.
 #[derive(Debug)]
-pub struct Choices<'a>(pub &'a [u8]);
+pub struct ByteChoices<'a>(pub &'a [u8]);
 
-impl Choices<'_> {
+impl ByteChoices<'_> {
     /// One of so many.
-    fn of(&mut self, count: u8) -> u8 {
+    fn index_below(&mut self, count: u8) -> u8 {
         let Some((first, rest)) = self.0.split_first() else {
             return count - 1;
         };
@@ -17,9 +17,9 @@ impl Choices<'_> {
     }
 
     /// One of these.
-    fn among<'t>(&mut self, these: &[&'t str]) -> &'t str {
+    fn pick_one<'t>(&mut self, these: &[&'t str]) -> &'t str {
         let count = u8::try_from(these.len()).unwrap_or(u8::MAX);
-        these[usize::from(self.of(count))]
+        these[usize::from(self.index_below(count))]
     }
 }
 
@@ -37,18 +37,18 @@ pub const FINISHING: [&str; 6] = [
 ];
 
 /// A command that finishes work, in disguise.
-pub fn finish(choices: &mut Choices<'_>) -> String {
-    let base = if choices.of(2) == 0 {
-        variables(choices)
+pub fn finishing_command(choices: &mut ByteChoices<'_>) -> String {
+    let base = if choices.index_below(2) == 0 {
+        git_by_variables(choices)
     } else {
-        call(choices)
+        git_call(choices)
     };
-    wrap(base, choices)
+    wrap_command(base, choices)
 }
 
 /// A command that writes `src/main.rs`, in disguise.
-pub fn write(choices: &mut Choices<'_>) -> String {
-    let target = choices.among(&[
+pub fn writing_command(choices: &mut ByteChoices<'_>) -> String {
+    let target = choices.pick_one(&[
         "'src/main.rs'",
         "./src/main.rs",
         "\"$PWD\"/src/main.rs",
@@ -58,7 +58,7 @@ pub fn write(choices: &mut Choices<'_>) -> String {
         "src/../src/main.rs",
         "src/main.rs",
     ]);
-    let base = match choices.of(24) {
+    let base = match choices.index_below(24) {
         0 => format!("echo hello >> {target}"),
         1 => format!("> {target} echo hello"),
         2 => format!("cat <<< hello >| {target}"),
@@ -89,15 +89,17 @@ pub fn write(choices: &mut Choices<'_>) -> String {
         22 => "find src -name '*.rs' -delete".to_owned(),
         _ => format!("echo hello > {target}"),
     };
-    wrap(base, choices)
+    wrap_command(base, choices)
 }
 
 /// The same behind a program that would start it later, elsewhere or under its own eyes. For reading only: some of
 /// these leave a process behind when they are really run.
-pub fn behind(text: &str, choices: &mut Choices<'_>) -> String {
-    let word = quoted(text);
-    let code = |before: &str, after: &str| quoted(&format!("{before}{}{after}", literal(text)));
-    match choices.of(35) {
+pub fn behind_launcher(text: &str, choices: &mut ByteChoices<'_>) -> String {
+    let word = single_quoted(text);
+    let code = |before: &str, after: &str| {
+        single_quoted(&format!("{before}{}{after}", string_literal(text)))
+    };
+    match choices.index_below(35) {
         0 => format!("valgrind bash -c {word}"),
         1 => format!("perf stat bash -c {word}"),
         2 => format!("rlwrap bash -c {word}"),
@@ -107,7 +109,7 @@ pub fn behind(text: &str, choices: &mut Choices<'_>) -> String {
         6 => format!("npm exec -c {word}"),
         7 => format!("tmux new -d bash -c {word}"),
         8 => format!("screen -dm bash -c {word}"),
-        9 => format!("parallel bash -c {} ::: a", quoted(&word)),
+        9 => format!("parallel bash -c {} ::: a", single_quoted(&word)),
         10 => format!("parallel ::: {word}"),
         11 => format!("su -c {word}"),
         12 => format!("runuser -l me -c {word}"),
@@ -119,8 +121,11 @@ pub fn behind(text: &str, choices: &mut Choices<'_>) -> String {
         18 => format!("watch {word}"),
         19 => format!("tcsh -c {word}"),
         20 => format!("busybox sh -c {word}"),
-        21 => format!("git -c alias.x={} x", quoted(&format!("!{text}"))),
-        22 => format!("git config alias.x {}; git x", quoted(&format!("!{text}"))),
+        21 => format!("git -c alias.x={} x", single_quoted(&format!("!{text}"))),
+        22 => format!(
+            "git config alias.x {}; git x",
+            single_quoted(&format!("!{text}"))
+        ),
         23 => format!("gh alias set --shell x {word}; gh x"),
         24 => format!(
             "node -pe {}",
@@ -152,14 +157,14 @@ pub fn behind(text: &str, choices: &mut Choices<'_>) -> String {
 }
 
 /// A text as python, awk and scripts write it.
-fn literal(text: &str) -> String {
+fn string_literal(text: &str) -> String {
     let text = text.replace('\\', "\\\\").replace('"', "\\\"");
     format!("\"{}\"", text.replace('\n', "\\n"))
 }
 
 /// A word that the shell reads as the same word.
-fn spell(word: &str, choices: &mut Choices<'_>) -> String {
-    match choices.of(10) {
+fn spell_word(word: &str, choices: &mut ByteChoices<'_>) -> String {
+    match choices.index_below(10) {
         0 => return format!("'{word}'"),
         1 => return format!("\"{word}\""),
         2 => return format!("$'{word}'"),
@@ -169,7 +174,7 @@ fn spell(word: &str, choices: &mut Choices<'_>) -> String {
         _ => {}
     }
     word.chars()
-        .map(|letter| match choices.of(8) {
+        .map(|letter| match choices.index_below(8) {
             0 => format!("\\{letter}"),
             1 => format!("'{letter}'"),
             2 => format!("\"{letter}\""),
@@ -183,8 +188,8 @@ fn spell(word: &str, choices: &mut Choices<'_>) -> String {
 }
 
 /// git with words in between that do not matter.
-fn call(choices: &mut Choices<'_>) -> String {
-    let before = choices.among(&[
+fn git_call(choices: &mut ByteChoices<'_>) -> String {
+    let before = choices.pick_one(&[
         "A=b ",
         "env ",
         "command ",
@@ -194,8 +199,8 @@ fn call(choices: &mut Choices<'_>) -> String {
         "timeout 9 ",
         "",
     ]);
-    let git = spell("git", choices);
-    let options = choices.among(&[
+    let git = spell_word("git", choices);
+    let options = choices.pick_one(&[
         "-c a.b=c ",
         "-C . ",
         "--no-pager ",
@@ -203,16 +208,16 @@ fn call(choices: &mut Choices<'_>) -> String {
         "-c a.b=c -C . ",
         "",
     ]);
-    let command = choices.among(&FINISHING);
-    let command = spell(command, choices);
+    let command = choices.pick_one(&FINISHING);
+    let command = spell_word(command, choices);
     format!("{before}{git} {options}{command} x")
 }
 
 /// git and its command by way of variables, functions and aliases.
-fn variables(choices: &mut Choices<'_>) -> String {
-    let git = spell("git", choices);
-    let push = spell("push", choices);
-    match choices.of(12) {
+fn git_by_variables(choices: &mut ByteChoices<'_>) -> String {
+    let git = spell_word("git", choices);
+    let push = spell_word("push", choices);
+    match choices.index_below(12) {
         0 => format!("g={git}; $g {push}"),
         1 => format!("g={git} c={push}; \"$g\" $c"),
         2 => format!("c={push}; {git} \"${{c}}\""),
@@ -228,16 +233,16 @@ fn variables(choices: &mut Choices<'_>) -> String {
     }
 }
 
-fn quoted(text: &str) -> String {
+fn single_quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 /// The command inside of others.
-fn wrap(base: String, choices: &mut Choices<'_>) -> String {
-    let depth = usize::from(choices.of(6)).min(NESTING_MAX);
+fn wrap_command(base: String, choices: &mut ByteChoices<'_>) -> String {
+    let depth = usize::from(choices.index_below(6)).min(NESTING_MAX);
     let mut text = base;
     for level in 0..depth {
-        let way = choices.of(54);
+        let way = choices.index_below(54);
         text = match way {
             0 => format!("true && {text}"),
             1 => format!("false || {text}"),
@@ -245,9 +250,9 @@ fn wrap(base: String, choices: &mut Choices<'_>) -> String {
             3 => format!("true\n{text}"),
             4 => format!("( {text}\n)"),
             5 => format!("{{ {text}\n}}"),
-            6 => format!("bash -c {}", quoted(&text)),
-            7 => format!("sh -c {}", quoted(&text)),
-            8 => format!("eval {}", quoted(&text)),
+            6 => format!("bash -c {}", single_quoted(&text)),
+            7 => format!("sh -c {}", single_quoted(&text)),
+            8 => format!("eval {}", single_quoted(&text)),
             9 => format!("echo \"$( {text}\n)\""),
             10 => format!("if true; then {text}\nfi"),
             11 => format!("for i in 1; do {text}\ndone"),
@@ -255,41 +260,47 @@ fn wrap(base: String, choices: &mut Choices<'_>) -> String {
             13 => format!("case x in x) {text}\n;; esac"),
             14 => format!("f() {{ {text}\n}}; f"),
             15 => format!("bash <<'END{level}'\n{text}\nEND{level}\n"),
-            16 => format!("echo {} | bash", quoted(&text)),
+            16 => format!("echo {} | bash", single_quoted(&text)),
             17 => format!("cat <( {text}\n) > /dev/null"),
             18 => format!("! {text}"),
-            19 => format!("x={}; eval \"$x\"", quoted(&text)),
-            20 => format!("env bash -c {}", quoted(&text)),
-            21 => format!("timeout 5 bash -c {}", quoted(&text)),
+            19 => format!("x={}; eval \"$x\"", single_quoted(&text)),
+            20 => format!("env bash -c {}", single_quoted(&text)),
+            21 => format!("timeout 5 bash -c {}", single_quoted(&text)),
             22 => format!("true | {{ {text}\n}}"),
             23 => format!("[[ a == a ]] && {text}"),
-            24 => format!("bash -c 'eval \"$1\"' _ {}", quoted(&text)),
-            25 => format!("command eval {}", quoted(&text)),
-            26 => format!("set -- {}; eval \"$1\"", quoted(&text)),
-            27 => format!("printf '%s' {} | sh", quoted(&text)),
-            28 => format!("bash <<< {}", quoted(&text)),
+            24 => format!("bash -c 'eval \"$1\"' _ {}", single_quoted(&text)),
+            25 => format!("command eval {}", single_quoted(&text)),
+            26 => format!("set -- {}; eval \"$1\"", single_quoted(&text)),
+            27 => format!("printf '%s' {} | sh", single_quoted(&text)),
+            28 => format!("bash <<< {}", single_quoted(&text)),
             29 => format!("echo a # comment\n{text}"),
-            30 => format!("a=({}); eval \"${{a[0]}}\"", quoted(&text)),
-            31 => format!("nohup bash -c {} 2> /dev/null", quoted(&text)),
-            32 => format!(". /dev/stdin <<< {}", quoted(&text)),
-            33 => format!("trap {} EXIT; true", quoted(&text)),
-            34 => format!("printf '%s' {} | base64 | base64 -d | bash", quoted(&text)),
+            30 => format!("a=({}); eval \"${{a[0]}}\"", single_quoted(&text)),
+            31 => format!("nohup bash -c {} 2> /dev/null", single_quoted(&text)),
+            32 => format!(". /dev/stdin <<< {}", single_quoted(&text)),
+            33 => format!("trap {} EXIT; true", single_quoted(&text)),
+            34 => format!(
+                "printf '%s' {} | base64 | base64 -d | bash",
+                single_quoted(&text)
+            ),
             35 => format!("cd /tmp; cd \"$OLDPWD\"; {text}"),
             36 => format!("pushd /tmp; popd; {text}"),
             37 => format!("HOME=$PWD; cd /tmp; cd ~; {text}"),
             38 => format!("cd /tmp; cd ~-; {text}"),
-            39 => format!("flock -n /dev/null bash -c {}", quoted(&text)),
-            40 => format!("setsid -w dash -c {}", quoted(&text)),
-            41 => format!("find . -maxdepth 0 -exec bash -c {} \\;", quoted(&text)),
-            42 => format!("echo x | xargs -I@@ bash -c {}", quoted(&text)),
+            39 => format!("flock -n /dev/null bash -c {}", single_quoted(&text)),
+            40 => format!("setsid -w dash -c {}", single_quoted(&text)),
+            41 => format!(
+                "find . -maxdepth 0 -exec bash -c {} \\;",
+                single_quoted(&text)
+            ),
+            42 => format!("echo x | xargs -I@@ bash -c {}", single_quoted(&text)),
             43 => {
-                let code = format!("import os; os.system({})", literal(&text));
-                format!("python3 -Sc {}", quoted(&code))
+                let code = format!("import os; os.system({})", string_literal(&text));
+                format!("python3 -Sc {}", single_quoted(&code))
             }
             44 => {
                 let code = format!(
                     "import subprocess as s\ns.run([\"bash\", \"-c\", {}])",
-                    literal(&text)
+                    string_literal(&text)
                 );
                 format!("python3 - <<'PY{level}'\n{code}\nPY{level}\n")
             }
@@ -297,20 +308,23 @@ fn wrap(base: String, choices: &mut Choices<'_>) -> String {
                 let text = text.replace('\\', "\\\\").replace('\'', "\\'");
                 format!(
                     "perl -we {}",
-                    quoted(&format!("system('bash', '-c', '{text}')"))
+                    single_quoted(&format!("system('bash', '-c', '{text}')"))
                 )
             }
             46 => {
-                let code = format!("BEGIN {{ system({}) }}", literal(&text));
-                format!("awk {}", quoted(&code))
+                let code = format!("BEGIN {{ system({}) }}", string_literal(&text));
+                format!("awk {}", single_quoted(&code))
             }
             // Fed with nothing: a shell in it would wait for what nobody types.
             47 => format!("coproc {{ {text}\n}} < /dev/null; wait"),
-            48 => format!("a[1]={}; eval \"${{a[1]}}\"", quoted(&text)),
-            49 => format!("printf -v x %s {}; eval \"$x\"", quoted(&text)),
-            50 => format!("mapfile -t x <<< {}; eval \"${{x[*]}}\"", quoted(&text)),
-            51 => format!("declare -n r=x; x={}; eval \"$r\"", quoted(&text)),
-            52 => format!("env -S bash\\ -c {}", quoted(&quoted(&text))),
+            48 => format!("a[1]={}; eval \"${{a[1]}}\"", single_quoted(&text)),
+            49 => format!("printf -v x %s {}; eval \"$x\"", single_quoted(&text)),
+            50 => format!(
+                "mapfile -t x <<< {}; eval \"${{x[*]}}\"",
+                single_quoted(&text)
+            ),
+            51 => format!("declare -n r=x; x={}; eval \"$r\"", single_quoted(&text)),
+            52 => format!("env -S bash\\ -c {}", single_quoted(&single_quoted(&text))),
             _ => format!("{{ {text}\n}} 2>&1 | cat"),
         };
     }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-use bowline_statefiles::{Layout, Line, StateFile};
+use bowline_statefiles::{FileLayout, JournalLine, StateFile};
 
 /// What went wrong in a drill.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub enum DrillError {
     /// A worker did not end in time.
     Stuck(usize),
     /// The journal could not be read.
-    State(bowline_statefiles::Error),
+    State(bowline_statefiles::StateFileError),
     /// The journal and the file do not tell one story.
     Broken(String),
 }
@@ -44,15 +44,15 @@ impl From<io::Error> for DrillError {
     }
 }
 
-impl From<bowline_statefiles::Error> for DrillError {
-    fn from(error: bowline_statefiles::Error) -> Self {
+impl From<bowline_statefiles::StateFileError> for DrillError {
+    fn from(error: bowline_statefiles::StateFileError) -> Self {
         Self::State(error)
     }
 }
 
 /// Many processes, each changing the same file many times.
 #[derive(Debug, Clone)]
-pub struct Hammer {
+pub struct ParallelDrill {
     /// The state file.
     pub file: PathBuf,
     /// How many at once.
@@ -61,11 +61,14 @@ pub struct Hammer {
     pub bound: Duration,
 }
 
-impl Hammer {
+impl ParallelDrill {
     /// Runs the workers to their end; each must end well. The journal must then be one story.
     ///
     /// Returns the lines of the journal.
-    pub fn run(&self, mut command: impl FnMut(usize) -> Command) -> Result<Vec<Line>, DrillError> {
+    pub fn run(
+        &self,
+        mut command: impl FnMut(usize) -> Command,
+    ) -> Result<Vec<JournalLine>, DrillError> {
         let mut workers = Vec::new();
         for number in 0..self.processes {
             workers.push(command(number).spawn()?);
@@ -73,7 +76,7 @@ impl Hammer {
         let end = Instant::now() + self.bound;
         let mut failed = None;
         for (number, worker) in workers.iter_mut().enumerate() {
-            match wait(worker, end)? {
+            match wait_or_kill(worker, end)? {
                 Some(status) if status.success() => {}
                 Some(status) => failed = failed.or(Some(DrillError::Worker(number, status))),
                 None => failed = failed.or(Some(DrillError::Stuck(number))),
@@ -81,14 +84,14 @@ impl Hammer {
         }
         match failed {
             Some(error) => Err(error),
-            None => one_story(&StateFile::new(Layout::new(&self.file))),
+            None => check_journal(&StateFile::new(FileLayout::new(&self.file))),
         }
     }
 }
 
 /// One worker, killed after a growing time until it survives or `rounds` are over; `check` looks after each kill.
 #[derive(Debug, Clone)]
-pub struct Kills {
+pub struct KillDrill {
     /// The state file.
     pub file: PathBuf,
     /// How often.
@@ -97,7 +100,7 @@ pub struct Kills {
     pub pace: Duration,
 }
 
-impl Kills {
+impl KillDrill {
     /// Returns how many workers were really killed before they ended.
     pub fn run(
         &self,
@@ -107,10 +110,10 @@ impl Kills {
         let mut killed = 0;
         for round in 0..self.rounds {
             let mut worker = command(round).spawn()?;
-            if wait(&mut worker, Instant::now() + self.pace * (round % 64 + 1))?.is_none() {
+            if wait_or_kill(&mut worker, Instant::now() + self.pace * (round % 64 + 1))?.is_none() {
                 killed += 1;
             }
-            one_story(&StateFile::new(Layout::new(&self.file)))?;
+            check_journal(&StateFile::new(FileLayout::new(&self.file)))?;
             check(round)?;
         }
         Ok(killed)
@@ -118,7 +121,7 @@ impl Kills {
 }
 
 /// Waits until `end`, then kills.
-fn wait(worker: &mut Child, end: Instant) -> io::Result<Option<ExitStatus>> {
+fn wait_or_kill(worker: &mut Child, end: Instant) -> io::Result<Option<ExitStatus>> {
     loop {
         if let Some(status) = worker.try_wait()? {
             return Ok(Some(status));
@@ -134,15 +137,15 @@ fn wait(worker: &mut Child, end: Instant) -> io::Result<Option<ExitStatus>> {
 
 /// Checks that numbers follow each other, that each change begins where the one before ended, and that nothing is
 /// unreadable. Returns the lines.
-pub fn one_story(file: &StateFile) -> Result<Vec<Line>, DrillError> {
-    let history = file.history()?;
+pub fn check_journal(file: &StateFile) -> Result<Vec<JournalLine>, DrillError> {
+    let history = file.read_history()?;
     if let Some(finding) = history.findings.first() {
         return Err(DrillError::Broken(finding.to_string()));
     }
-    let mut last: Option<&Line> = None;
-    let mut ends: Option<&Line> = None;
+    let mut last: Option<&JournalLine> = None;
+    let mut ends: Option<&JournalLine> = None;
     let mut steps = false;
-    for line in history.written() {
+    for line in history.all_lines() {
         if last.is_some_and(|last| line.seq != last.seq + 1) {
             return Err(DrillError::Broken(format!(
                 "line {} does not follow its predecessor",
@@ -166,5 +169,5 @@ pub fn one_story(file: &StateFile) -> Result<Vec<Line>, DrillError> {
         }
         ends = Some(line);
     }
-    Ok(history.written().to_vec())
+    Ok(history.all_lines().to_vec())
 }

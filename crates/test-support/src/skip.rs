@@ -2,7 +2,7 @@
 
 /// What this machine lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lack {
+pub enum MissingRequirement {
     /// A real agent client, which `cargo xtask test` installs from the npm registry.
     Client,
     /// Control groups that this user may make and freeze.
@@ -23,27 +23,29 @@ pub enum Lack {
     SystemCall,
 }
 
-impl Lack {
+impl MissingRequirement {
     /// Why CI may lack it. What has no reason here has to be there.
-    fn excuse(self) -> Option<&'static str> {
+    fn ci_excuse(self) -> Option<&'static str> {
         match self {
-            Lack::Client => Some(
+            MissingRequirement::Client => Some(
                 "the registry may be out of reach, and the clients have some hundred megabytes",
             ),
-            Lack::ControlGroups => {
+            MissingRequirement::ControlGroups => {
                 Some("a container is given a group of its own only by whoever starts it")
             }
-            Lack::Mounting => Some("a container may mount only if whoever starts it says so"),
-            Lack::OrdinaryUser => {
+            MissingRequirement::Mounting => {
+                Some("a container may mount only if whoever starts it says so")
+            }
+            MissingRequirement::OrdinaryUser => {
                 Some("containers run as root; the test runs on every developer's machine")
             }
-            Lack::Shell => Some(
+            MissingRequirement::Shell => Some(
                 "zsh and fish are in few images, and the words of the scripts are checked anyway",
             ),
-            Lack::WholeSandbox | Lack::Landlock => {
+            MissingRequirement::WholeSandbox | MissingRequirement::Landlock => {
                 Some("a container has the kernel of its host, whose Landlock may be older or off")
             }
-            Lack::Program | Lack::SystemCall => None,
+            MissingRequirement::Program | MissingRequirement::SystemCall => None,
         }
     }
 }
@@ -53,13 +55,13 @@ impl Lack {
 /// # Panics
 ///
 /// In CI, when nothing excuses it.
-pub fn skip(lack: Lack, detail: &str) {
+pub fn skip_test(lack: MissingRequirement, detail: &str) {
     let ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty());
     assert!(
-        !ci || lack.excuse().is_some(),
+        !ci || lack.ci_excuse().is_some(),
         "in CI this has to run: {detail}"
     );
-    let excuse = lack.excuse().unwrap_or("in CI this would fail");
+    let excuse = lack.ci_excuse().unwrap_or("in CI this would fail");
     #[expect(clippy::print_stderr, reason = "a test that does not run must say so")]
     {
         eprintln!("skipped: {detail} ({excuse})");

@@ -14,12 +14,12 @@ pub enum Lang {
 }
 impl Lang {
     /// Returns the language that the environment asks for: [`LANG_VARIABLE`], else the locale.
-    pub fn of_environment() -> Lang {
-        Lang::of(|name| std::env::var(name).ok())
+    pub fn from_environment() -> Lang {
+        Lang::from_variables(|name| std::env::var(name).ok())
     }
 
     /// Returns the language for the given variables. An empty variable counts as unset.
-    pub fn of(variable: impl Fn(&str) -> Option<String>) -> Lang {
+    pub fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Lang {
         let names = [LANG_VARIABLE, "LC_ALL", "LC_MESSAGES", "LANG"];
         let mut set = names.iter().filter_map(|name| variable(name));
         match set.find(|value| !value.is_empty()) {
@@ -37,7 +37,7 @@ impl Lang {
     }
 
     /// Chooses one of two texts by language.
-    pub fn say<'t>(self, english: &'t str, korean: &'t str) -> &'t str {
+    pub fn choose_text<'t>(self, english: &'t str, korean: &'t str) -> &'t str {
         match self {
             Lang::En => english,
             Lang::Ko => korean,
@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn the_first_variable_that_says_something_decides() {
         let of = |set: &[(&str, &str)]| {
-            Lang::of(|name| {
+            Lang::from_variables(|name| {
                 let found = set.iter().find(|(known, _)| *known == name);
                 found.map(|(_, value)| (*value).to_owned())
             })

@@ -21,7 +21,7 @@ pub(crate) const 이어야: char = '\u{fdd6}';
 
 /// Final sound of a word, as far as it decides about particles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sound {
+enum FinalSound {
     Vowel,
     /// The consonant ㄹ, which takes 로 as a vowel does.
     Rieul,
@@ -46,9 +46,9 @@ pub(crate) fn fitted(sentence: &str) -> String {
             }
         };
         let chosen = match last_sound(&text) {
-            Sound::Vowel => open,
-            Sound::Rieul if letter == 으로 => open,
-            Sound::Rieul | Sound::Consonant => closed,
+            FinalSound::Vowel => open,
+            FinalSound::Rieul if letter == 으로 => open,
+            FinalSound::Rieul | FinalSound::Consonant => closed,
         };
         text.push_str(chosen);
     }
@@ -56,53 +56,53 @@ pub(crate) fn fitted(sentence: &str) -> String {
 }
 
 /// Returns the final sound; quotes, brackets and full stops are not spoken.
-fn last_sound(text: &str) -> Sound {
+fn last_sound(text: &str) -> FinalSound {
     let spoken = text.trim_end_matches(|letter: char| !letter.is_alphanumeric());
     let Some(last) = spoken.chars().next_back() else {
-        return Sound::Vowel;
+        return FinalSound::Vowel;
     };
     match last {
         '가'..='힣' => match (u32::from(last) - u32::from('가')) % 28 {
-            0 => Sound::Vowel,
-            8 => Sound::Rieul,
-            _ => Sound::Consonant,
+            0 => FinalSound::Vowel,
+            8 => FinalSound::Rieul,
+            _ => FinalSound::Consonant,
         },
         // 일, 칠, 팔; 영 (or 십, 백, 천, 만), 삼, 육.
-        '1' | '7' | '8' => Sound::Rieul,
-        '0' | '3' | '6' => Sound::Consonant,
+        '1' | '7' | '8' => FinalSound::Rieul,
+        '0' | '3' | '6' => FinalSound::Consonant,
         letter if letter.is_ascii_alphabetic() => {
             let begin = spoken.rfind(|letter: char| !letter.is_ascii_alphabetic());
             let word = begin.map_or(spoken, |at| {
                 let other = spoken[at..].chars().next().map_or(0, char::len_utf8);
                 &spoken[at + other..]
             });
-            latin(&word.to_ascii_lowercase())
+            latin_final_sound(&word.to_ascii_lowercase())
         }
-        _ => Sound::Vowel,
+        _ => FinalSound::Vowel,
     }
 }
 
 /// Returns the final sound of a Latin word as Koreans read it: spelled out if it has no vowel,
 /// otherwise as a loanword.
-fn latin(word: &str) -> Sound {
+fn latin_final_sound(word: &str) -> FinalSound {
     let vowel = |letter: Option<char>| letter.is_some_and(|letter| "aeiouy".contains(letter));
     let mut back = word.chars().rev();
     let (last, second, third) = (back.next(), back.next(), back.next());
     let spelled = !word.chars().any(|letter| vowel(Some(letter)));
     match (last, second) {
-        (Some('l' | 'r'), _) if spelled => Sound::Rieul,
-        (Some('m' | 'n'), _) => Sound::Consonant,
-        _ if spelled => Sound::Vowel,
-        (Some('l'), _) | (Some('e'), Some('l')) => Sound::Rieul,
+        (Some('l' | 'r'), _) if spelled => FinalSound::Rieul,
+        (Some('m' | 'n'), _) => FinalSound::Consonant,
+        _ if spelled => FinalSound::Vowel,
+        (Some('l'), _) | (Some('e'), Some('l')) => FinalSound::Rieul,
         // 네임, 라인; but 미, 니.
-        (Some('e'), Some('m' | 'n')) if third.is_some() => Sound::Consonant,
-        (Some('g'), Some('n')) => Sound::Consonant,
+        (Some('e'), Some('m' | 'n')) if third.is_some() => FinalSound::Consonant,
+        (Some('g'), Some('n')) => FinalSound::Consonant,
         // 커밋, 탑, 북, 블록, 웹; but 루트, 테스트.
         (Some('t' | 'p' | 'k' | 'c' | 'b'), before) if vowel(before) && !vowel(third) => {
-            Sound::Consonant
+            FinalSound::Consonant
         }
-        (Some('k'), Some('c')) => Sound::Consonant,
-        _ => Sound::Vowel,
+        (Some('k'), Some('c')) => FinalSound::Consonant,
+        _ => FinalSound::Vowel,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Macros that declare message enums and the tables of their texts, one line each.
 
-/// Declares message enums. `=> text` is a single text, `=> told` a message with a hint.
+/// Declares message enums. `=> text` is a single text, `=> with_hint` a message with a hint.
 macro_rules! messages {
     ($($(#[$doc:meta])* $name:ident, $table:ident => $sort:ident { $($variants:tt)* })+) => { $(
         $(#[$doc])*
@@ -27,7 +27,7 @@ macro_rules! messages {
             }
         }
     };
-    (@say $name:ident, $table:ident, told) => {
+    (@say $name:ident, $table:ident, with_hint) => {
         impl $name {
             /// Returns message and hint in a language.
             pub fn say(&self, lang: crate::Lang) -> (String, String) {
@@ -55,7 +55,7 @@ macro_rules! table {
             }
         }
     )+ };
-    ($($function:ident: $name:ident => told { $($pattern:pat => $text:literal $([$($value:tt)*])? / $hint:literal $([$($more:tt)*])?;)+ })+) => { $(
+    ($($function:ident: $name:ident => with_hint { $($pattern:pat => $text:literal $([$($value:tt)*])? / $hint:literal $([$($more:tt)*])?;)+ })+) => { $(
         pub(crate) fn $function(message: &crate::message::$name) -> (String, String) {
             use crate::message::$name::*;
             match message {

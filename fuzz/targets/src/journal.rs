@@ -1,6 +1,6 @@
 //! A journal of any content beside a file of any content.
 
-use bowline_statefiles::{Change, ContentHash, Layout, Request, StateFile};
+use bowline_statefiles::{ContentHash, DocumentChange, FileLayout, StateFile, WriteRequest};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -13,7 +13,7 @@ pub(crate) fn check(data: &[u8]) {
     let mut parts = data.splitn(3, |byte| *byte == crate::PART_END);
     let [file, backup, lines] = [(); 3].map(|()| parts.next().unwrap_or_default());
     let folder = folder();
-    let state = StateFile::new(Layout::new(folder.join("state.json")));
+    let state = StateFile::new(FileLayout::new(folder.join("state.json")));
     lay_out(folder, file, backup, lines);
     let Ok(seen) = state.load() else {
         return;
@@ -22,19 +22,19 @@ pub(crate) fn check(data: &[u8]) {
         drop(finding.to_string());
     }
     state.pending_effects().ok();
-    if let Ok(history) = state.history() {
-        let last = history.written().last().map_or(0, |line| line.seq);
+    if let Ok(history) = state.read_history() {
+        let last = history.all_lines().last().map_or(0, |line| line.seq);
         drop(history.versions(0));
         history.document_at(last).ok();
     }
-    let request = Request {
+    let request = WriteRequest {
         id: "fuzz".into(),
         at: "2026-01-01T00:00:00Z".into(),
-        ..Request::default()
+        ..WriteRequest::default()
     };
     let text = "{\"written\": true}\n";
     let written = state.update(&request, |_| -> Result<_, std::convert::Infallible> {
-        Ok(Some(Change::to(text)))
+        Ok(Some(DocumentChange::replace_with(text)))
     });
     if written.is_ok() {
         let after = state.load().unwrap_or_else(|error| panic!("{error}"));
@@ -76,7 +76,7 @@ fn lay_out(folder: &Path, file: &[u8], backup: &[u8], lines: &[u8]) {
 }
 
 fn journal(file: &[u8], backup: &[u8], lines: &[u8]) -> Vec<u8> {
-    let hashes = [file, backup].map(|bytes| ContentHash::of(bytes).to_string());
+    let hashes = [file, backup].map(|bytes| ContentHash::of_bytes(bytes).to_string());
     let mut journal = Vec::new();
     for line in lines.split_inclusive(|byte| *byte == b'\n') {
         let Some(text) = line
@@ -90,7 +90,7 @@ fn journal(file: &[u8], backup: &[u8], lines: &[u8]) -> Vec<u8> {
         match text.strip_suffix('}') {
             None => journal.extend_from_slice(text.as_bytes()),
             Some(body) => {
-                let sum = ContentHash::of(text.as_bytes()).to_string();
+                let sum = ContentHash::of_bytes(text.as_bytes()).to_string();
                 let end = format!("{body},\"sum\":\"{}\"}}", &sum[..SUM_DIGITS]);
                 journal.extend_from_slice(end.as_bytes());
             }

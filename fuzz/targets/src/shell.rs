@@ -3,7 +3,7 @@
 use bowline_formats::hook::HookMessage;
 use bowline_gate::shell::{CommandEnvironment, SideEffect, find_side_effects};
 use bowline_gate::tool_call::ToolCall;
-use bowline_test_support::disguise::{self, Choices};
+use bowline_test_support::disguise::{self, ByteChoices};
 use std::path::Path;
 
 const ROOT: &str = "/nonexistent/app";
@@ -37,15 +37,15 @@ pub(crate) fn check(data: &[u8]) {
 
 /// Whatever the disguise, what it hides is seen.
 pub(crate) fn disguised(data: &[u8]) {
-    let mut choices = Choices(data);
-    let text = disguise::finish(&mut choices);
+    let mut choices = ByteChoices(data);
+    let text = disguise::finishing_command(&mut choices);
     assert!(finishes(&text), "{text:?}");
-    let text = disguise::behind(&text, &mut choices);
+    let text = disguise::behind_launcher(&text, &mut choices);
     assert!(finishes(&text), "{text:?}");
-    let mut choices = Choices(data);
-    let text = disguise::write(&mut choices);
+    let mut choices = ByteChoices(data);
+    let text = disguise::writing_command(&mut choices);
     assert!(writes(&text), "{text:?}");
-    let text = disguise::behind(&text, &mut choices);
+    let text = disguise::behind_launcher(&text, &mut choices);
     assert!(writes(&text), "{text:?}");
 }
 

@@ -6,7 +6,7 @@ use bowline_formats::memory::shared_context::SKELETON;
 use bowline_formats::thinking_settings::{core_values, quality_standards};
 use bowline_formats::transition::Transition;
 use bowline_machines::Timestamp;
-use bowline_statefiles::splice::{Splice, apply, invert, splices};
+use bowline_statefiles::splice::{TextSplice, apply_splices, compute_splices, invert_splices};
 
 /// A time in any spelling.
 pub(crate) fn time(data: &[u8]) {
@@ -25,13 +25,16 @@ pub(crate) fn splice(data: &[u8]) {
     let Some([before, after, foreign]) = crate::parts::<3>(data) else {
         return;
     };
-    let made = splices(before, after);
-    assert_eq!(apply(before, &made).as_deref(), Ok(after));
-    assert_eq!(apply(after, &invert(&made)).as_deref(), Ok(before));
-    if let Ok(foreign) = serde_json::from_str::<Vec<Splice>>(foreign) {
-        let back = invert(&foreign);
-        if let Ok(after) = apply(before, &foreign) {
-            assert_eq!(apply(&after, &back).as_deref(), Ok(before));
+    let made = compute_splices(before, after);
+    assert_eq!(apply_splices(before, &made).as_deref(), Ok(after));
+    assert_eq!(
+        apply_splices(after, &invert_splices(&made)).as_deref(),
+        Ok(before)
+    );
+    if let Ok(foreign) = serde_json::from_str::<Vec<TextSplice>>(foreign) {
+        let back = invert_splices(&foreign);
+        if let Ok(after) = apply_splices(before, &foreign) {
+            assert_eq!(apply_splices(&after, &back).as_deref(), Ok(before));
         }
     }
 }

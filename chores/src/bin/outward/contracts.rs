@@ -3,7 +3,7 @@
 use crate::args::Cli;
 use bowline_formats::{rest, schema};
 use bowline_mcp::table::{Kind, VERBS};
-use bowline_store::Sqlite;
+use bowline_store::SqliteStore;
 use clap::{Arg, Command, CommandFactory as _};
 use rusqlite::Connection;
 use serde_json::Value;
@@ -176,7 +176,7 @@ pub(crate) fn codes() -> Outcome<BTreeSet<String>> {
 pub(crate) fn tables() -> Outcome<BTreeSet<String>> {
     let folder = Scratch::new("outward")?;
     let path = folder.0.join("store.sqlite");
-    drop(Sqlite::open(&path).map_err(|error| format!("store: {error}"))?);
+    drop(SqliteStore::open(&path).map_err(|error| format!("store: {error}"))?);
     let read = || -> rusqlite::Result<BTreeSet<String>> {
         let store = Connection::open(&path)?;
         let mut rows = store.prepare(

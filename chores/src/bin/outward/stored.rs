@@ -7,10 +7,12 @@
 use bowline_formats::markers::write::MarkerMessage as MarkersMessage;
 use bowline_formats::orchestrate::RecordedStep;
 use bowline_machines::job::{
-    Checkpoint, Dependency, DependencyKind, DependencyStatus, Effect, Entity, Event, Failure,
-    FailureCode, Job, JobTransition, Kind, Level, Life, Limits, Marker, Message, PausedBy,
-    Permission, PhaseSpec, Process, Question, QuestionStatus, Reached, Review, ReviewStatus,
-    SnapshotReason, SpawnFrom, StepAt, TimerKind, Trigger, Value as Given,
+    AgentDependency, AgentMarker, AgentQuestion, DependencyKind, DependencyStatus,
+    DependencyValue as Given, Effect, FailureCode, Job, JobCheckpoint, JobFailure, JobKind,
+    JobLimits, JobNotification, JobState, MessageToAgent, PauseCause, PermissionRequest,
+    PhaseReview, PhaseSpec, ProcessLevel, ProcessState, QuestionStatus, ReportedStep, ReviewStatus,
+    SnapshotReason, SpawnFrom, StepProgress, TimerKind, TransitionEntity, TransitionEntry,
+    TransitionTrigger,
 };
 use bowline_machines::orchestrate::{Command, PhaseEnd};
 use bowline_machines::{Actor, Timestamp};
@@ -83,22 +85,22 @@ fn text() -> String {
 }
 
 fn jobs() -> Vec<Job> {
-    let paused = every! { PausedBy {
+    let paused = every! { PauseCause {
         Person,
         RateLimit { until: AT },
         Breaker { reason: text(), until: Some(AT) },
     }};
-    let failed = FailureCode::ALL.map(|code| Failure {
+    let failed = FailureCode::ALL.map(|code| JobFailure {
         code,
         message: text(),
         details: Some(text()),
         at: AT,
     });
-    let lives = every! { Life {
+    let lives = every! { JobState {
         Draft,
         Pending,
         Running,
-        Paused(PausedBy::Person),
+        Paused(PauseCause::Person),
         Asking,
         Needing,
         Permitting,
@@ -111,19 +113,22 @@ fn jobs() -> Vec<Job> {
         name: text(),
         review: true,
     }];
-    let kinds = every! { Kind { Custom, Phased { phases: phases, complete_on_exit: true } }};
-    let processes = every! { Process { Live, Gone } };
-    let lives = lives.into_iter().chain(paused.map(Life::Paused));
-    let lives = lives.chain(failed.map(Life::Failed));
+    let kinds = every! { JobKind { Custom, Phased { phases: phases, complete_on_exit: true } }};
+    let processes = every! { ProcessState { Live, Gone } };
+    let lives = lives.into_iter().chain(paused.map(JobState::Paused));
+    let lives = lives.chain(failed.map(JobState::Failed));
     let kinds = kinds.map(Some).map(|kind| Job { kind, ..job() });
     let processes = processes.map(|process| Job { process, ..job() });
-    let jobs = lives.map(|life| Job { life, ..job() });
+    let jobs = lives.map(|life| Job {
+        state: life,
+        ..job()
+    });
     jobs.chain(kinds).chain(processes).collect()
 }
 
 /// Makes a job in which no field is absent.
 fn job() -> Job {
-    let review = |status| Review {
+    let review = |status| PhaseReview {
         id: text(),
         phase: 1,
         status,
@@ -136,8 +141,8 @@ fn job() -> Job {
     Job {
         title: text(),
         description: text(),
-        kind: Some(Kind::Custom),
-        limits: Limits {
+        kind: Some(JobKind::Custom),
+        limits: JobLimits {
             reworks_max: 1,
             question_timeout_s: 1,
             dependency_timeout_s: 1,
@@ -147,10 +152,10 @@ fn job() -> Job {
         },
         depends_on: vec![text()],
         scheduled_for: Some(AT),
-        life: Life::Running,
+        state: JobState::Running,
         started_at: Some(AT),
         attempt: 1,
-        process: Process::Live,
+        process: ProcessState::Live,
         exits: 1,
         losses: 1,
         stuck: true,
@@ -158,17 +163,17 @@ fn job() -> Job {
         interrupts: 1,
         phase: 1,
         step: Some(step_at()),
-        reached: Reached { done: 1, of: 1 },
+        reached: StepProgress { done: 1, of: 1 },
         reworks: 1,
         verifications: 1,
         reviews: ReviewStatus::ALL.map(review).to_vec(),
         questions: statuses.map(question).to_vec(),
         dependencies: dependencies(),
         permissions: vec![permission()],
-        waiting: markers().into(),
-        unsaid: messages(),
+        queued_markers: markers().into(),
+        queued_messages: messages(),
         tokens: 1,
-        begins_at: Some(Checkpoint {
+        begins_at: Some(JobCheckpoint {
             id: text(),
             phase: 1,
             step: Some(step_at()),
@@ -179,24 +184,24 @@ fn job() -> Job {
     }
 }
 
-fn step_at() -> StepAt {
-    StepAt {
+fn step_at() -> ReportedStep {
+    ReportedStep {
         number: 1,
         of: 1,
         name: text(),
     }
 }
 
-fn permission() -> Permission {
-    Permission {
+fn permission() -> PermissionRequest {
+    PermissionRequest {
         id: text(),
         request: text(),
         tool: text(),
     }
 }
 
-fn question(status: QuestionStatus) -> Question {
-    Question {
+fn question(status: QuestionStatus) -> AgentQuestion {
+    AgentQuestion {
         id: text(),
         text: text(),
         options: vec![text()],
@@ -206,8 +211,8 @@ fn question(status: QuestionStatus) -> Question {
     }
 }
 
-fn dependency(kind: DependencyKind, status: DependencyStatus) -> Dependency {
-    Dependency {
+fn dependency(kind: DependencyKind, status: DependencyStatus) -> AgentDependency {
+    AgentDependency {
         id: text(),
         kind,
         name: text(),
@@ -218,14 +223,14 @@ fn dependency(kind: DependencyKind, status: DependencyStatus) -> Dependency {
     }
 }
 
-fn dependencies() -> Vec<Dependency> {
+fn dependencies() -> Vec<AgentDependency> {
     let kinds = DependencyKind::ALL.map(|kind| dependency(kind, DependencyStatus::Pending));
     let statuses = DependencyStatus::ALL.map(|status| dependency(DependencyKind::File, status));
     kinds.into_iter().chain(statuses).collect()
 }
 
-fn markers() -> Vec<Marker> {
-    let markers = every! { Marker {
+fn markers() -> Vec<AgentMarker> {
+    let markers = every! { AgentMarker {
         PhaseComplete { phase: 1, deliverables: vec![text()] },
         CustomComplete,
         Question(question(QuestionStatus::Pending)),
@@ -243,8 +248,8 @@ fn markers() -> Vec<Marker> {
     markers.to_vec()
 }
 
-fn messages() -> Vec<Message> {
-    let messages = every! { Message {
+fn messages() -> Vec<MessageToAgent> {
+    let messages = every! { MessageToAgent {
         PhaseStart { phase: 1 },
         ReviewApproved { review: text(), feedback: Some(text()) },
         ReviewRejected { review: text(), reason: text() },
@@ -252,14 +257,14 @@ fn messages() -> Vec<Message> {
         DependencyProvided { name: text(), value: Given::Kept },
         DependencyRejected { name: text(), reason: text() },
         QuestionAnswer { question: text(), answer: text() },
-        Said { id: text(), text: text() },
+        UserMessage { id: text(), text: text() },
         Reminder { phase: 1 },
         Permitted { permission: text() },
         Denied { permission: text(), reason: text() },
         ProtocolError { details: text() },
     }};
     let values = every! { Given { Kept, Text(text()) } };
-    let provided = values.map(|value| Message::DependencyProvided {
+    let provided = values.map(|value| MessageToAgent::DependencyProvided {
         name: text(),
         value,
     });
@@ -268,7 +273,7 @@ fn messages() -> Vec<Message> {
 
 fn effects() -> Vec<Effect> {
     let origins = every! { SpawnFrom { Start, Latest, Checkpoint(text()) } };
-    let events = every! { Event {
+    let events = every! { JobNotification {
         TaskStarted,
         TaskCompleted,
         TaskFailed,
@@ -280,14 +285,14 @@ fn effects() -> Vec<Effect> {
         BreakerTripped { reason: text() },
         AgentError { message: text() },
     }};
-    let line = JobTransition {
-        entity: Entity::Task,
+    let line = TransitionEntry {
+        entity: TransitionEntity::Task,
         from: SAMPLE,
         to: SAMPLE,
-        trigger: Trigger::Submit,
+        trigger: TransitionTrigger::Submit,
         metadata: Vec::new(),
     };
-    let checkpoint = Checkpoint {
+    let checkpoint = JobCheckpoint {
         id: text(),
         phase: 1,
         step: None,
@@ -301,12 +306,12 @@ fn effects() -> Vec<Effect> {
         CreateRetry { id: text() },
         CreateFork { id: text(), checkpoint: checkpoint },
         Spawn { attempt: 1, from: SpawnFrom::Start },
-        Signal { attempt: 1, want: Level::Running },
-        Tell { attempt: 1, number: 1, say: messages() },
+        Signal { attempt: 1, want: ProcessLevel::Running },
+        SendMessage { attempt: 1, number: 1, messages: messages() },
         Interrupt { attempt: 1, number: 1 },
         Snapshot(SnapshotReason::Manual),
         Verify { verification: 1, phase: 1 },
-        Notify(Event::TaskStarted),
+        Notify(JobNotification::TaskStarted),
         ZipArtifacts,
         SaveErrorLog,
         Remove,
@@ -316,7 +321,7 @@ fn effects() -> Vec<Effect> {
     effects
         .into_iter()
         .chain(origins.map(spawn))
-        .chain(Level::ALL.map(signal))
+        .chain(ProcessLevel::ALL.map(signal))
         .chain(SnapshotReason::ALL.map(Effect::Snapshot))
         .chain(events.map(Effect::Notify))
         .collect()

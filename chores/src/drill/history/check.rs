@@ -5,7 +5,7 @@
 
 use super::operations::{TASK_HISTORY, TASK_STATE, token, tokens};
 use super::{Answer, Done};
-use bowline_engine::statefiles::{History, Line, StateFile, kind};
+use bowline_engine::statefiles::{JournalHistory, JournalLine, StateFile, kind};
 use bowline_formats::transition::Transition;
 use xtask::Outcome;
 
@@ -32,7 +32,7 @@ struct Told {
 pub(super) struct Story<'f> {
     name: &'f str,
     path: &'f Path,
-    history: History,
+    history: JournalHistory,
     lines: BTreeMap<u64, Told>,
     void: BTreeSet<u64>,
     /// The older versions that edits put back as they were, by the line of the edit.
@@ -64,17 +64,17 @@ impl<'f> Story<'f> {
         count: usize,
     ) -> Outcome<Self> {
         let failed = |error| format!("{name}: {error}");
-        let history = file.history().map_err(failed)?;
+        let history = file.read_history().map_err(failed)?;
         let mut broken: Vec<String> = history.findings.iter().map(ToString::to_string).collect();
-        if let Some(first) = history.written().first().filter(|line| line.seq != 1) {
+        if let Some(first) = history.all_lines().first().filter(|line| line.seq != 1) {
             broken.push(format!("the journal begins with line {}", first.seq));
         }
         let lines: BTreeMap<u64, Told> = history
-            .written()
+            .all_lines()
             .iter()
             .map(|line| (line.seq, Told::of(line)))
             .collect();
-        if lines.len() != history.written().len()
+        if lines.len() != history.all_lines().len()
             || lines
                 .keys()
                 .zip(1..)
@@ -82,7 +82,7 @@ impl<'f> Story<'f> {
         {
             broken.push("the lines of the journal do not follow each other".to_owned());
         }
-        let written = history.written().iter();
+        let written = history.all_lines().iter();
         let void: BTreeSet<u64> = written.filter_map(|line| line.voids).collect();
         let (mut seen, mut put_back) = (BTreeMap::new(), BTreeMap::new());
         let (mut versions, mut last) = (BTreeMap::new(), None);
@@ -481,7 +481,7 @@ fn is_whole(text: &str) -> bool {
 }
 
 impl Told {
-    fn of(line: &Line) -> Self {
+    fn of(line: &JournalLine) -> Self {
         let transition = line.transition.as_deref();
         let transition: Option<Transition> =
             transition.and_then(|raw| serde_json::from_str(raw.get()).ok());

@@ -13,7 +13,7 @@ mod tests;
 mod writer;
 
 use super::common::{Random, as_person, pause};
-use bowline_engine::statefiles::{Layout, StateFile, kind};
+use bowline_engine::statefiles::{FileLayout, StateFile, kind};
 use check::Story;
 use operations::{DEVELOP, FILES, Operation, TASK_HISTORY};
 use rustix::process::{Pid, Signal, kill_process};
@@ -442,7 +442,7 @@ impl Round {
             .iter()
             .map(|name| {
                 let path = self.folder.join(name);
-                let layout = Layout::new(&path).with_side_folder(self.side(name));
+                let layout = FileLayout::new(&path).with_side_folder(self.side(name));
                 (path, StateFile::new(layout))
             })
             .collect();

@@ -4,7 +4,7 @@
 use super::check::Story;
 use super::operations::{FILES, token};
 use super::{Answer, Done};
-use bowline_engine::statefiles::{Change, Layout, Request, StateFile};
+use bowline_engine::statefiles::{DocumentChange, FileLayout, StateFile, WriteRequest};
 use bowline_formats::transition::{LINE_TYPE, Transition};
 use serde_json::{Value, json, value::to_raw_value};
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ impl Tale {
         let folder = std::env::temp_dir().join(format!("bowline-history-check-{name}-{id}"));
         let path = folder.join("state.json");
         let mut tale = Tale {
-            file: StateFile::new(Layout::new(&path)),
+            file: StateFile::new(FileLayout::new(&path)),
             path,
             done: Vec::new(),
         };
@@ -52,11 +52,11 @@ impl Tale {
             metadata,
             sequence: 0,
         };
-        let change = Change {
+        let change = DocumentChange {
             transition: Some(to_raw_value(&transition).unwrap()),
-            ..Change::to(Self::text(numbers))
+            ..DocumentChange::replace_with(Self::text(numbers))
         };
-        let updated = self.file.update(&Request::default(), |_| {
+        let updated = self.file.update(&WriteRequest::default(), |_| {
             Ok::<_, std::convert::Infallible>(Some(change.clone()))
         });
         updated.unwrap().seq.unwrap()

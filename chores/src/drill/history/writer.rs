@@ -4,9 +4,9 @@ use crate::drill::common::{Random, pause};
 use bowline_engine::files::{ChangeOutcome, KnownFile};
 use bowline_engine::history::RestoreOptions;
 use bowline_engine::operations::memory::{FinishReport, MemoryFolder, NewTask};
-use bowline_engine::operations::thinking::{Stage, ThinkingRun};
+use bowline_engine::operations::thinking::{ThinkingRun, ThinkingStage};
 use bowline_engine::{Context, Error, ExitClass, doctor, history, workspace};
-use bowline_test_support::{Fault, FaultyDisk};
+use bowline_test_support::{DiskFault, FaultyDisk};
 use bowline_words::message::{Advice, Wrong};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -35,7 +35,7 @@ pub(super) fn knows(words: &[&str]) -> bool {
 pub(crate) fn run(seed: &str, words: &[&str]) -> Outcome {
     let seed = seed.parse().map_err(|_| format!("'{seed}' is no number"))?;
     let dice = Mutex::new(Random(seed));
-    let disk = FaultyDisk::new(0, Fault::Io, false).meddled(move |_| {
+    let disk = FaultyDisk::new(0, DiskFault::Io, false).with_hook(move |_| {
         let micros = dice
             .lock()
             .map_or(0, |mut dice| dice.below(DELAY_MICROS_MAX));
@@ -83,7 +83,7 @@ fn act(context: &Context, words: &[&str]) -> Result<Value, Error> {
         ["thinking", "output", "planning", path] => {
             let paths = [(*path).to_owned()];
             ThinkingRun::in_folder(context, here)
-                .record_outputs(context, Stage::Planning, &paths)?
+                .record_outputs(context, ThinkingStage::Planning, &paths)?
                 .with_state(())
         }
         ["undo", name, options @ ..] => history::undo_transition(

@@ -3,10 +3,10 @@
 use bowline_engine::formats::import::ImportSource;
 use bowline_engine::formats::orchestrate::RunMode;
 use bowline_engine::formats::run_settings::LandingMode;
-use bowline_engine::operations::develop::{FailureClass, Gate, Phase};
+use bowline_engine::operations::develop::{DevelopPhase, FailureClass, Gate};
 use bowline_engine::operations::memory::{FailureKind, TaskResult};
 use bowline_engine::operations::orchestrate::{DrawingFormat, ExportFormat};
-use bowline_engine::operations::thinking::Stage;
+use bowline_engine::operations::thinking::ThinkingStage;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 /// Parses one value of `all` by its word.
@@ -26,13 +26,13 @@ fn word(name: &'static str, help: &'static str) -> PossibleValue {
     PossibleValue::new(name).help(help)
 }
 
-pub(crate) fn stage() -> impl TypedValueParser<Value = Stage> {
-    one_of(Stage::ALL, |stage| {
+pub(crate) fn stage() -> impl TypedValueParser<Value = ThinkingStage> {
+    one_of(ThinkingStage::ALL, |stage| {
         let help = match stage {
-            Stage::Planning => "Divergent: look for ideas",
-            Stage::Selection => "Convergent: choose one",
-            Stage::Creation => "Generative: make it",
-            Stage::Reflection => "Critical: judge it",
+            ThinkingStage::Planning => "Divergent: look for ideas",
+            ThinkingStage::Selection => "Convergent: choose one",
+            ThinkingStage::Creation => "Generative: make it",
+            ThinkingStage::Reflection => "Critical: judge it",
         };
         word(stage.name(), help)
     })
@@ -59,13 +59,15 @@ pub(crate) fn gate() -> impl TypedValueParser<Value = Gate> {
     })
 }
 
-pub(crate) fn phase() -> impl TypedValueParser<Value = Phase> {
-    one_of(Phase::ALL, |phase| match phase {
-        Phase::Design => word("DESIGN", "Design of the feature"),
-        Phase::Review => word("REVIEW", "Review of the design"),
-        Phase::Implement => word("IMPLEMENT", "Implementation, checkpoint by checkpoint"),
-        Phase::Pr => word("PR", "Review of the code, commit and pull request").alias("MERGE"),
-        Phase::Done => word("DONE", "Finished run"),
+pub(crate) fn phase() -> impl TypedValueParser<Value = DevelopPhase> {
+    one_of(DevelopPhase::ALL, |phase| match phase {
+        DevelopPhase::Design => word("DESIGN", "Design of the feature"),
+        DevelopPhase::Review => word("REVIEW", "Review of the design"),
+        DevelopPhase::Implement => word("IMPLEMENT", "Implementation, checkpoint by checkpoint"),
+        DevelopPhase::Pr => {
+            word("PR", "Review of the code, commit and pull request").alias("MERGE")
+        }
+        DevelopPhase::Done => word("DONE", "Finished run"),
     })
 }
 

@@ -1,7 +1,7 @@
 //! The command line of `bowline develop`.
 
 use super::choice;
-use bowline_engine::operations::develop::{FailureClass, Gate, Phase};
+use bowline_engine::operations::develop::{DevelopPhase, FailureClass, Gate};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -52,7 +52,7 @@ pub(crate) enum DevelopVerb {
     Back {
         /// Phase to go back to
         #[arg(ignore_case = true, value_parser = choice::phase())]
-        phase: Phase,
+        phase: DevelopPhase,
     },
     /// Show the status of the run and the next step; writes nothing
     Resume,

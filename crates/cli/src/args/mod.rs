@@ -14,7 +14,7 @@ mod tests;
 
 pub(crate) use deferred::Deferred;
 
-use bowline_engine::operations::thinking::Stage;
+use bowline_engine::operations::thinking::ThinkingStage;
 use bowline_words::Lang;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -239,7 +239,7 @@ pub(crate) enum ThinkingVerb {
     Start {
         /// Stage of the run
         #[arg(value_parser = choice::stage())]
-        stage: Stage,
+        stage: ThinkingStage,
         /// Reason for reopening a stage that has no retries left (people only)
         #[arg(long = "override", value_name = "REASON")]
         override_reason: Option<String>,
@@ -248,7 +248,7 @@ pub(crate) enum ThinkingVerb {
     Output {
         /// Stage of the run
         #[arg(value_parser = choice::stage())]
-        stage: Stage,
+        stage: ThinkingStage,
         /// Paths relative to the task folder
         #[arg(required = true, value_name = "PATH")]
         paths: Vec<String>,
@@ -257,7 +257,7 @@ pub(crate) enum ThinkingVerb {
     Complete {
         /// Stage of the run
         #[arg(value_parser = choice::stage(), required_unless_present = "outputs")]
-        stage: Option<Stage>,
+        stage: Option<ThinkingStage>,
         /// Further output, relative to the task folder (repeatable)
         #[arg(long = "output", value_name = "PATH", num_args = 1..)]
         outputs: Vec<String>,
@@ -266,7 +266,7 @@ pub(crate) enum ThinkingVerb {
     Fail {
         /// Stage of the run
         #[arg(value_parser = choice::stage())]
-        stage: Stage,
+        stage: ThinkingStage,
         /// Error code for programs
         #[arg(long)]
         code: String,
@@ -296,7 +296,7 @@ pub(crate) enum ThinkingVerb {
         agent: Option<String>,
         /// Run only this stage
         #[arg(long, value_name = "STAGE", value_parser = choice::stage())]
-        stage: Option<Stage>,
+        stage: Option<ThinkingStage>,
     },
     /// Show the status of the run
     Status {
@@ -327,7 +327,7 @@ pub(crate) enum FeedbackVerb {
         improvements: Vec<String>,
         /// Stage the lessons apply to (repeatable; default: all)
         #[arg(long = "stage", value_name = "STAGE", value_parser = choice::stage())]
-        stages: Vec<Stage>,
+        stages: Vec<ThinkingStage>,
     },
     /// Apply the lessons of another task
     Apply {

@@ -13,7 +13,7 @@ use bowline_engine::supervisor::{
 };
 use bowline_engine::words::{no_group, not_run};
 use bowline_engine::{Context, Error};
-use bowline_words::message::{Advice, AgentState, Did, Label, Told, Wrong};
+use bowline_words::message::{Advice, AgentState, Confirmation, Label, OutputNote, Wrong};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -63,7 +63,7 @@ pub(crate) fn run_agent(
     }
     if context.dry_run {
         let words = args.command.join(" ");
-        let did = Did::WouldRun {
+        let did = Confirmation::WouldRun {
             folder: at.display().to_string(),
             command: words,
         };
@@ -92,10 +92,10 @@ pub(crate) fn run_agent(
             report_missing(output, grant);
         }
         let client = grant.and_then(|grant| grant.client);
-        let granted = client.map(|client| Did::ClientGranted {
+        let granted = client.map(|client| Confirmation::ClientGranted {
             client: client.to_string(),
         });
-        let started = Did::AttemptStarted { id: id.to_owned() };
+        let started = Confirmation::AttemptStarted { id: id.to_owned() };
         for did in [started].into_iter().chain(granted) {
             output.talk(&output.tone(Tone::Faint, &did.say(output.lang)));
         }
@@ -175,14 +175,16 @@ pub(crate) fn attach(
 /// Prints the action that a dry run leaves out, and the attempt it is for.
 fn would(output: &Output, args: &AttachArgs, one: &ListedAttempt) {
     let (word, did) = match args {
-        _ if args.send.is_some() => ("send", Did::WouldSend),
-        _ if args.close_input => ("close_input", Did::WouldCloseInput),
-        _ if args.interrupt => ("interrupt", Did::WouldInterrupt),
-        _ if args.pause => ("pause", Did::WouldPause),
-        _ if args.resume => ("resume", Did::WouldResume),
-        _ if args.end && one.condition == AttemptCondition::Lost => ("end", Did::WouldSweep),
-        _ if args.end => ("end", Did::WouldEnd),
-        _ => ("show", Did::WouldShow),
+        _ if args.send.is_some() => ("send", Confirmation::WouldSend),
+        _ if args.close_input => ("close_input", Confirmation::WouldCloseInput),
+        _ if args.interrupt => ("interrupt", Confirmation::WouldInterrupt),
+        _ if args.pause => ("pause", Confirmation::WouldPause),
+        _ if args.resume => ("resume", Confirmation::WouldResume),
+        _ if args.end && one.condition == AttemptCondition::Lost => {
+            ("end", Confirmation::WouldSweep)
+        }
+        _ if args.end => ("end", Confirmation::WouldEnd),
+        _ => ("show", Confirmation::WouldShow),
     };
     if output.json {
         let mut body = listed_json(one);
@@ -198,14 +200,14 @@ fn would(output: &Output, args: &AttachArgs, one: &ListedAttempt) {
 /// Warns about processes that a sweep could not end.
 fn left(output: &Output, swept: &SweepReport) {
     if swept.restless {
-        output.remark(Label::Warning, &Told::Restless);
+        output.remark(Label::Warning, &OutputNote::Restless);
     }
     if swept.left.is_empty() {
         return;
     }
     let left: Vec<String> = swept.left.iter().map(i32::to_string).collect();
     let pids = left.join(", ");
-    output.remark(Label::Warning, &Told::LeftProcesses { pids });
+    output.remark(Label::Warning, &OutputNote::LeftProcesses { pids });
 }
 
 /// Fails if standard output is closed: output that is not shown must not be acknowledged. A closed
@@ -252,8 +254,8 @@ fn watch(
             } else {
                 let id = id.to_owned();
                 let did = match over {
-                    true => Did::LeftOver { id },
-                    false => Did::LeftRunning { id },
+                    true => Confirmation::LeftOver { id },
+                    false => Confirmation::LeftRunning { id },
                 };
                 output.talk(&did.say(output.lang));
             }
@@ -265,7 +267,7 @@ fn watch(
                 let body = json!({ "attempt": id, "event": "lost", "killed": swept.killed, "left": swept.left });
                 output.line(&body.to_string());
             } else {
-                let did = Did::AttemptLost {
+                let did = Confirmation::AttemptLost {
                     id: id.to_owned(),
                     killed: swept.killed.len(),
                 };
@@ -308,7 +310,7 @@ fn list(output: &Output, list: &AttemptList) {
         return;
     }
     if all.is_empty() && list.unreadable.is_empty() {
-        output.line(&Told::NoAttempts.say(output.lang));
+        output.line(&OutputNote::NoAttempts.say(output.lang));
     }
     for (folder, reason) in &list.unreadable {
         let id = folder.file_name().unwrap_or_default().to_string_lossy();
@@ -320,7 +322,7 @@ fn list(output: &Output, list: &AttemptList) {
     }
     let unshown = all.iter().filter(|one| one.unshown).count();
     if unshown > ENDED_MAX {
-        let told = Told::Unshown {
+        let told = OutputNote::Unshown {
             count: unshown,
             max: UNSHOWN_MAX,
         };
@@ -344,7 +346,7 @@ fn line(output: &Output, one: &ListedAttempt) -> String {
         AttemptCondition::Ended(exit) if exit.code == Some(0) => Tone::Good,
         AttemptCondition::Ended(_) | AttemptCondition::Intended => Tone::Faint,
     };
-    let word = AgentState::of(one.state_word()).say(output.lang);
+    let word = AgentState::from_word(one.state_word()).say(output.lang);
     let mut more = match &one.condition {
         AttemptCondition::Ended(exit) => match (exit.code, exit.signal) {
             (Some(code), _) => format!(" ({code})"),
@@ -437,7 +439,7 @@ fn report_missing(output: &Output, grant: &SandboxGrant) {
     let flags: Vec<String> = roots.map(|it| format!("--read {}", it.display())).collect();
     if !flags.is_empty() {
         let flags = flags.join(" ");
-        output.remark(Label::Note, &Told::ToolsNotGranted { flags });
+        output.remark(Label::Note, &OutputNote::ToolsNotGranted { flags });
     }
 }
 

@@ -5,7 +5,7 @@ use crate::output::{Output, Tone};
 use bowline_engine::formats::client_hooks::quote_word;
 use bowline_engine::{Context, Error, process};
 use bowline_server::jobs::{config_file, is_there, known_agents};
-use bowline_words::message::Desk;
+use bowline_words::message::TaskOutput;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -34,22 +34,22 @@ pub(crate) fn run(context: &Context, output: &Output, folder: &Path) -> Result<E
         let version = found.then(|| version(context, folder, &program)).flatten();
         let missing = (!found).then(|| {
             let program = program.clone();
-            Desk::AgentMissing { program }.say(output.lang)
+            TaskOutput::AgentMissing { program }.say(output.lang)
         });
-        let next = (!found).then(|| Desk::AgentInstall { program }.say(output.lang));
+        let next = (!found).then(|| TaskOutput::AgentInstall { program }.say(output.lang));
         let state = match (&missing, &version) {
             (Some(missing), _) => output.tone(Tone::Bad, missing),
             (None, Some(version)) => {
-                let ready = output.tone(Tone::Good, &Desk::AgentReady.say(output.lang));
+                let ready = output.tone(Tone::Good, &TaskOutput::AgentReady.say(output.lang));
                 format!("{ready}: {version}")
             }
             (None, None) => {
-                let ready = output.tone(Tone::Good, &Desk::AgentReady.say(output.lang));
-                format!("{ready} ({})", Desk::AgentUnsure.say(output.lang))
+                let ready = output.tone(Tone::Good, &TaskOutput::AgentReady.say(output.lang));
+                format!("{ready} ({})", TaskOutput::AgentUnsure.say(output.lang))
             }
         };
         let usual = match is_default {
-            true => format!("  ({})", Desk::AgentDefault.say(output.lang)),
+            true => format!("  ({})", TaskOutput::AgentDefault.say(output.lang)),
             false => String::new(),
         };
         lines.push(format!(

@@ -4,7 +4,7 @@ use crate::output::Output;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use bowline_engine::agents::OutputWatcher;
 use bowline_engine::supervisor::{OutputBlockReason, OutputStream};
-use bowline_words::message::{Label, Told};
+use bowline_words::message::{Label, OutputNote};
 use serde_json::json;
 use std::io::{self, Write as _};
 
@@ -66,8 +66,8 @@ impl OutputWatcher for Screen<'_> {
             return self.event(&body);
         }
         let told = match stream {
-            OutputStream::Out => Told::GoneBytes { from, to },
-            OutputStream::Err => Told::GoneErrorBytes { from, to },
+            OutputStream::Out => OutputNote::GoneBytes { from, to },
+            OutputStream::Err => OutputNote::GoneErrorBytes { from, to },
         };
         self.output.talk(&told.say(self.output.lang));
         Ok(())
@@ -77,7 +77,7 @@ impl OutputWatcher for Screen<'_> {
         if self.output.json {
             return self.event(&json!({ "attempt": self.id, "event": "blocked", "why": why }));
         }
-        let told = Told::AgentBlocked { why: blocked(why) };
+        let told = OutputNote::AgentBlocked { why: blocked(why) };
         self.output.talk(&told.say(self.output.lang));
         Ok(())
     }

@@ -15,7 +15,7 @@ use bowline_engine::formats::visible;
 use bowline_engine::words::system_cause;
 use bowline_engine::{Context, Error};
 use bowline_server::code_of;
-use bowline_words::message::{Desk, ServeTrouble};
+use bowline_words::message::{ServeTrouble, TaskOutput};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -84,7 +84,7 @@ pub(crate) fn make(
         }
         let moves = capsule["transitions"].as_array().map_or(0, Vec::len);
         let shown = path.display().to_string();
-        let said = Desk::CapsuleMade {
+        let said = TaskOutput::CapsuleMade {
             path: shown.clone(),
             moves,
             bytes,
@@ -228,8 +228,8 @@ pub(crate) fn replay(output: &Output, folder: &Path, args: &ReplayArgs) -> Resul
     };
     let capsule: Value = serde_json::from_str(&read).unwrap_or_default();
     if capsule["kind"] != KIND || capsule["version"] != VERSION {
-        let message = Desk::NoCapsule { path: shown }.say(output.lang);
-        let hint = Desk::MakeCapsule.say(output.lang);
+        let message = TaskOutput::NoCapsule { path: shown }.say(output.lang);
+        let hint = TaskOutput::MakeCapsule.say(output.lang);
         return Ok(output.told("bad_input", &message, &hint, 2));
     }
     let told = story(&capsule);
@@ -248,7 +248,7 @@ pub(crate) fn replay(output: &Output, folder: &Path, args: &ReplayArgs) -> Resul
             word("status"),
             visible::escape_title(word("title"))
         ));
-        let of = Desk::CapsuleOf {
+        let of = TaskOutput::CapsuleOf {
             version: text(&capsule["program"], "version").to_owned(),
             made: text(&capsule, "made").to_owned(),
         };
@@ -266,8 +266,8 @@ pub(crate) fn replay(output: &Output, folder: &Path, args: &ReplayArgs) -> Resul
             }
         }
         let end = match broken {
-            Some(sequence) => Desk::CapsuleBroken { sequence },
-            None => Desk::CapsuleWhole { moves },
+            Some(sequence) => TaskOutput::CapsuleBroken { sequence },
+            None => TaskOutput::CapsuleWhole { moves },
         };
         output.talk(&end.say(output.lang));
     }

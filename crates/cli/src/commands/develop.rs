@@ -9,11 +9,12 @@ use bowline_engine::formats::develop::evidence::EvidenceRecord;
 use bowline_engine::formats::develop::seal::Seal;
 use bowline_engine::kinds::FileKind;
 use bowline_engine::operations::develop::{
-    ATTEMPTS_MAX, Checkpoint, CheckpointStatus, DevelopRun, Gate, GateProof, Phase, Run,
+    ATTEMPTS_MAX, CheckpointStatus, DevelopCheckpoint, DevelopPhase, DevelopRun, DevelopRunState,
+    Gate, GateProof,
 };
 use bowline_engine::{Context, Error};
 use bowline_words::Lang;
-use bowline_words::message::{Card, Did, Label, Status, Told};
+use bowline_words::message::{Card, Confirmation, Label, OutputNote, Status};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
@@ -39,8 +40,8 @@ pub(crate) fn run(
             let known = changed.state.iter().flat_map(|run| &run.checkpoints);
             let ids: Vec<&str> = known.map(|one| one.id.as_str()).collect();
             let did = match ids.is_empty() {
-                true => Did::Reviewed,
-                false => Did::ReviewedWith {
+                true => Confirmation::Reviewed,
+                false => Confirmation::ReviewedWith {
                     checkpoints: ids.join(", "),
                 },
             };
@@ -51,12 +52,12 @@ pub(crate) fn run(
             let changed = run.enter_implement(context, strategy.as_deref())?;
             let strategy = changed.state.as_ref().and_then(|run| run.strategy);
             let strategy = strategy.map_or("", |strategy| strategy.name());
-            (changed, Did::Implementing { strategy })
+            (changed, Confirmation::Implementing { strategy })
         }
         DevelopVerb::Run(args) => return runs::develop(context, output, &run, args),
         DevelopVerb::Checkpoint(verb) => return checkpoint(context, output, &run, verb),
-        DevelopVerb::Pr => (run.enter_pr(context)?, in_phase(Phase::Pr)),
-        DevelopVerb::Done => (run.finish_run(context)?, in_phase(Phase::Done)),
+        DevelopVerb::Pr => (run.enter_pr(context)?, in_phase(DevelopPhase::Pr)),
+        DevelopVerb::Done => (run.finish_run(context)?, in_phase(DevelopPhase::Done)),
         DevelopVerb::Back { phase } => (run.go_back(context, *phase)?, in_phase(*phase)),
         DevelopVerb::Resume => return resume(context, output, &run),
         DevelopVerb::Reset => {
@@ -68,13 +69,13 @@ pub(crate) fn run(
                 output.line(&value.to_string());
                 return Ok(ExitCode::SUCCESS);
             }
-            return Ok(output.changed(context, &changed, &Did::RunThrownAway));
+            return Ok(output.changed(context, &changed, &Confirmation::RunThrownAway));
         }
-        DevelopVerb::Adopt => (run.adopt_run(context)?, Did::RunTakenOver),
+        DevelopVerb::Adopt => (run.adopt_run(context)?, Confirmation::RunTakenOver),
         DevelopVerb::Seal => {
             let changed = run.seal_run(context)?;
             let said = format!("✓ {}", sealed(Some(&changed.state)).say(output.lang));
-            return Ok(output.changed(context, &changed, &Did::Said { said }));
+            return Ok(output.changed(context, &changed, &Confirmation::Said { said }));
         }
         DevelopVerb::Evidence(EvidenceVerb::Export { file, key }) => {
             return develop_evidence::export(context, output, folder, file, key.as_deref());
@@ -86,8 +87,8 @@ pub(crate) fn run(
     Ok(output.changed(context, &changed, &did))
 }
 
-fn in_phase(phase: Phase) -> Did {
-    Did::InPhase {
+fn in_phase(phase: DevelopPhase) -> Confirmation {
+    Confirmation::InPhase {
         phase: phase.name(),
     }
 }
@@ -124,13 +125,13 @@ fn start(
     };
     let feature = here::one_line(feature);
     let did = match changed.state.after_done {
-        true => Did::DesignBegunAnew { feature },
-        false => Did::DesignBegun { feature },
+        true => Confirmation::DesignBegunAnew { feature },
+        false => Confirmation::DesignBegun { feature },
     };
     if !output.json && !output.dry_run {
         let sealed = sealed(changed.state.seal.as_ref()).say(output.lang);
         output.talk(&format!("{}: {sealed}", output.label(Label::Note)));
-        output.remark(Label::Note, &Told::NothingHeldYet);
+        output.remark(Label::Note, &OutputNote::NothingHeldYet);
     }
     Ok(output.changed(context, &changed, &did))
 }
@@ -142,7 +143,7 @@ enum Answer {
 
 /// Asks a person to resume the open run or to start a new one; `None` without a terminal.
 fn ask(output: &Output) -> Option<Answer> {
-    match output.ask(&Told::AskGoOn)?.trim() {
+    match output.ask(&OutputNote::AskGoOn)?.trim() {
         "1" => Some(Answer::GoOn),
         "2" => Some(Answer::Anew),
         _ => None,
@@ -150,7 +151,7 @@ fn ask(output: &Output) -> Option<Answer> {
 }
 
 /// Returns the confirmation that names the sealed commands and files.
-fn sealed(seal: Option<&Seal>) -> Did {
+fn sealed(seal: Option<&Seal>) -> Confirmation {
     let did = match seal {
         Some(seal) if !seal.rules.gates.is_empty() => {
             let one = |gate: Gate| {
@@ -158,17 +159,17 @@ fn sealed(seal: Option<&Seal>) -> Did {
                 Some(format!("{} ({command})", gate.name()))
             };
             let gates: Vec<String> = Gate::ALL.into_iter().filter_map(one).collect();
-            Did::Sealed {
+            Confirmation::Sealed {
                 gates: gates.join(", "),
                 files: seal.files.len(),
             }
         }
-        Some(_) => Did::SealedNothing,
-        None => Did::NotSealed,
+        Some(_) => Confirmation::SealedNothing,
+        None => Confirmation::NotSealed,
     };
     let idle = seal.map(|seal| seal.idle_patterns().join(", "));
     match idle.filter(|idle| !idle.is_empty()) {
-        Some(idle) => Did::SealedButIdle {
+        Some(idle) => Confirmation::SealedButIdle {
             said: Box::new(did),
             idle,
         },
@@ -182,7 +183,7 @@ fn gate(
     run: &DevelopRun,
     verb: &GateVerb,
 ) -> Result<ExitCode, Error> {
-    let is = |gate: &Gate, open| Did::GateIs {
+    let is = |gate: &Gate, open| Confirmation::GateIs {
         gate: gate.name(),
         open,
     };
@@ -250,7 +251,7 @@ fn checkpoint(
             told(&passed.changed, id);
             // The checkpoint did not pass: a chain of commands must see the failure.
             Ok(match standing(&passed.changed, id) {
-                Did::CheckpointPassed { .. } => ExitCode::SUCCESS,
+                Confirmation::CheckpointPassed { .. } => ExitCode::SUCCESS,
                 _ => ExitCode::from(1),
             })
         }
@@ -261,20 +262,22 @@ fn checkpoint(
 }
 
 /// Describes a checkpoint after a transition.
-fn standing(changed: &ChangeOutcome<Option<Run>>, id: &str) -> Did {
+fn standing(changed: &ChangeOutcome<Option<DevelopRunState>>, id: &str) -> Confirmation {
     let run = changed.state.as_ref();
-    let found = run.and_then(|run| run.checkpoint(id));
-    let pending = Checkpoint::pending(id);
+    let found = run.and_then(|run| run.find_checkpoint(id));
+    let pending = DevelopCheckpoint::pending(id);
     let one = found.unwrap_or(&pending);
     let (id, attempt, max) = (id.to_owned(), one.iteration, ATTEMPTS_MAX);
     match one.status {
-        CheckpointStatus::Passed => Did::CheckpointPassed { id },
-        CheckpointStatus::Escalated => Did::CheckpointEscalated { id },
-        CheckpointStatus::InProgress if attempt == 1 => Did::CheckpointBegun { id, attempt, max },
-        CheckpointStatus::InProgress => Did::CheckpointAgain { id, attempt, max },
-        CheckpointStatus::Pending | CheckpointStatus::Failed => Did::CheckpointIs {
+        CheckpointStatus::Passed => Confirmation::CheckpointPassed { id },
+        CheckpointStatus::Escalated => Confirmation::CheckpointEscalated { id },
+        CheckpointStatus::InProgress if attempt == 1 => {
+            Confirmation::CheckpointBegun { id, attempt, max }
+        }
+        CheckpointStatus::InProgress => Confirmation::CheckpointAgain { id, attempt, max },
+        CheckpointStatus::Pending | CheckpointStatus::Failed => Confirmation::CheckpointIs {
             id,
-            status: Status::of(one.status.name()),
+            status: Status::from_word(one.status.name()),
         },
     }
 }
@@ -302,22 +305,24 @@ fn resume(context: &Context, output: &Output, run: &DevelopRun) -> Result<ExitCo
     }
     here::next(context, output, &view);
     if needs_person {
-        output.line(&format!("  {}", Told::PersonsMove.say(output.lang)));
+        output.line(&format!("  {}", OutputNote::PersonsMove.say(output.lang)));
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Returns the instruction for resuming a run in its phase. A review that has passed is not run
 /// again: its gate is open, and the next phase may begin.
-fn action(run: &Run, lang: Lang) -> String {
+fn action(run: &DevelopRunState, lang: Lang) -> String {
     match run.phase {
-        Phase::Design => Told::DesignAgain.say(lang),
-        Phase::Review if run.gates.is_open(Gate::ReviewCleanPass) => Card::Implement.say(lang),
-        Phase::Review => Told::ReviewAgain.say(lang),
-        Phase::Implement => Told::ImplementOn.say(lang),
-        Phase::Pr if run.gates.is_open(Gate::ReReviewClean) => Card::FinishNow.say(lang),
-        Phase::Pr => Told::CodeReviewAgain.say(lang),
-        Phase::Done => Told::RunDone.say(lang),
+        DevelopPhase::Design => OutputNote::DesignAgain.say(lang),
+        DevelopPhase::Review if run.gates.is_open(Gate::ReviewCleanPass) => {
+            Card::Implement.say(lang)
+        }
+        DevelopPhase::Review => OutputNote::ReviewAgain.say(lang),
+        DevelopPhase::Implement => OutputNote::ImplementOn.say(lang),
+        DevelopPhase::Pr if run.gates.is_open(Gate::ReReviewClean) => Card::FinishNow.say(lang),
+        DevelopPhase::Pr => OutputNote::CodeReviewAgain.say(lang),
+        DevelopPhase::Done => OutputNote::RunDone.say(lang),
     }
 }
 

@@ -4,7 +4,7 @@ use crate::output::Output;
 use bowline_engine::operations::develop::{DevelopRun, VerifiedGate, verify_file};
 use bowline_engine::words::system_cause;
 use bowline_engine::{Context, Error};
-use bowline_words::message::{Advice, Did, Label, Why};
+use bowline_words::message::{Advice, Confirmation, Label, Why};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
@@ -97,8 +97,8 @@ pub(crate) fn export(
     }
     let signed = bundle.signature.is_some();
     let did = match signed {
-        true => Did::EvidenceSigned,
-        false => Did::EvidenceUnsigned,
+        true => Confirmation::EvidenceSigned,
+        false => Confirmation::EvidenceUnsigned,
     };
     output.done(
         json!({ "path": target, "run": bundle.run, "gates": bundle.gates.len(), "signed": signed }),

@@ -2,11 +2,11 @@
 
 use crate::commands::here::{one_line, status_word};
 use crate::output::{Output, Tone};
-use bowline_engine::operations::develop::{ATTEMPTS_MAX, CheckpointStatus, Gate, Run};
+use bowline_engine::operations::develop::{ATTEMPTS_MAX, CheckpointStatus, DevelopRunState, Gate};
 use bowline_words::message::Label;
 
 /// Returns lines with the feature, phase, gates and checkpoints.
-pub(crate) fn overview(output: &Output, run: Option<&Run>) -> Vec<String> {
+pub(crate) fn overview(output: &Output, run: Option<&DevelopRunState>) -> Vec<String> {
     let Some(run) = run else {
         return Vec::new();
     };
@@ -42,7 +42,7 @@ pub(crate) fn overview(output: &Output, run: Option<&Run>) -> Vec<String> {
 }
 
 /// Returns three lines for resuming a run: feature and phase, gates, checkpoints.
-pub(crate) fn report(output: &Output, run: &Run) -> Vec<String> {
+pub(crate) fn report(output: &Output, run: &DevelopRunState) -> Vec<String> {
     let head = output.label(Label::PreviousSession);
     let gates: Vec<String> = Gate::ALL
         .into_iter()

@@ -6,7 +6,7 @@ use bowline_engine::doctor::{self, Diagnosis};
 use bowline_engine::files::KnownFile;
 use bowline_engine::formats::finding::{Finding, Severity};
 use bowline_engine::{Context, Error, workspace};
-use bowline_words::message::{Did, Label, Told};
+use bowline_words::message::{Confirmation, Label, OutputNote};
 use serde_json::json;
 use std::path::Path;
 use std::process::ExitCode;
@@ -67,7 +67,7 @@ pub(crate) fn run(
     let body = json!({ "healthy": healthy, "files": reports });
     // Only a repair would have written anything.
     if repair && context.dry_run {
-        output.done(body, &[Did::NothingRepaired.say(output.lang)]);
+        output.done(body, &[Confirmation::NothingRepaired.say(output.lang)]);
     } else if output.json {
         output.line(&body.to_string());
     }
@@ -132,7 +132,7 @@ fn next(output: &Output, diagnosis: &Diagnosis, repaired: bool) -> String {
         all.filter(|finding| finding.severity >= Severity::Error)
     };
     if wrong().any(|finding| finding.severity == Severity::ReadOnly) {
-        return Told::UpdateBowline.say(output.lang);
+        return OutputNote::UpdateBowline.say(output.lang);
     }
     // An unreadable file may be restored from its journal or its copy.
     let repairable =
@@ -145,8 +145,8 @@ fn next(output: &Output, diagnosis: &Diagnosis, repaired: bool) -> String {
         .filter(|pointer| !pointer.is_empty())
         .collect();
     let told = match places.is_empty() {
-        true => Told::EditFile { path },
-        false => Told::EditPlaces {
+        true => OutputNote::EditFile { path },
+        false => OutputNote::EditPlaces {
             path,
             places: places.join(", "),
         },

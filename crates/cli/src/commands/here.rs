@@ -5,7 +5,7 @@ use crate::output::{Output, Tone, exit_code};
 use bowline_engine::files::{FileView, KnownFile};
 use bowline_engine::kinds::{DocumentState, FileKind};
 use bowline_engine::{Context, Error, advice, workspace};
-use bowline_words::message::{Label, Status, Told};
+use bowline_words::message::{Label, OutputNote, Status};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
@@ -41,7 +41,7 @@ pub(crate) fn show(context: &Context, output: &Output, folder: &Path) -> Result<
     if output.json {
         output.line(&json!({ "files": files }).to_string());
     } else if files.is_empty() {
-        output.line(&Told::NothingYet.say(output.lang));
+        output.line(&OutputNote::NothingYet.say(output.lang));
         let mut shown = Vec::new();
         for command in FileKind::ALL.map(FileKind::how_to_begin) {
             if !shown.contains(&command) {
@@ -173,7 +173,7 @@ pub(crate) fn next(context: &Context, output: &Output, view: &FileView) {
 
 /// Translates a status word into the language of the output.
 pub(crate) fn status_word(output: &Output, word: &str) -> String {
-    Status::of(word).say(output.lang)
+    Status::from_word(word).say(output.lang)
 }
 
 /// Formats a time span in its largest unit.

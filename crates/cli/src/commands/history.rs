@@ -5,7 +5,7 @@ use crate::output::Output;
 use bowline_engine::files::KnownFile;
 use bowline_engine::history::RestoreOptions;
 use bowline_engine::{Context, Error, history, workspace};
-use bowline_words::message::{Advice, Did, Told, Wrong};
+use bowline_words::message::{Advice, Confirmation, OutputNote, Wrong};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -22,10 +22,10 @@ pub(crate) fn list(
     if transitions.is_empty() && last != Some(0) {
         // No journal: the file was never changed through Bowline, or does not exist.
         file.read_view(context)?;
-        output.talk(&Told::NoTransitions.say(output.lang));
+        output.talk(&OutputNote::NoTransitions.say(output.lang));
     }
     if let Some(first) = recent.begins {
-        let begins = Told::HistoryBegins {
+        let begins = OutputNote::HistoryBegins {
             first: first.sequence,
             at: first.at,
         };
@@ -78,7 +78,7 @@ pub(crate) fn undo(
     let file = named(context, folder, what)?;
     let changed = history::undo_transition(context, &file, RestoreOptions::from_now(state_only))?;
     // The folder may have several files, so the confirmation names the one that was changed.
-    let did = Did::Undone {
+    let did = Confirmation::Undone {
         file: name(&file),
         number: changed.state,
     };
@@ -110,7 +110,7 @@ pub(crate) fn restore(
         sequence,
         RestoreOptions::from_now(state_only),
     )?;
-    let did = Did::RestoredAs {
+    let did = Confirmation::RestoredAs {
         file: name(&file),
         number: sequence,
     };

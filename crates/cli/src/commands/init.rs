@@ -5,7 +5,7 @@ use crate::output::{Output, Tone};
 use bowline_engine::install::{self, AgentClient, FileEdit, InstallPlan};
 use bowline_engine::kinds::FileKind;
 use bowline_engine::{Context, Error};
-use bowline_words::message::{Did, Label, Told};
+use bowline_words::message::{Confirmation, Label, OutputNote};
 use serde_json::json;
 use similar::{ChangeTag, TextDiff};
 use std::path::Path;
@@ -37,12 +37,12 @@ pub(crate) fn run(
         lines.extend(diff(output, &plan, edit));
     }
     let last = match (plan.edits.is_empty(), uninstall) {
-        (true, true) => Did::NothingInstalled,
-        (true, false) => Did::AllInstalled,
-        (false, true) if context.dry_run => Did::HooksWouldGo,
-        (false, false) if context.dry_run => Did::HooksWouldCome,
-        (false, true) => Did::HooksRemoved,
-        (false, false) => Did::HooksInstalled,
+        (true, true) => Confirmation::NothingInstalled,
+        (true, false) => Confirmation::AllInstalled,
+        (false, true) if context.dry_run => Confirmation::HooksWouldGo,
+        (false, false) if context.dry_run => Confirmation::HooksWouldCome,
+        (false, true) => Confirmation::HooksRemoved,
+        (false, false) => Confirmation::HooksInstalled,
     };
     if !output.json {
         for line in lines {
@@ -62,22 +62,22 @@ pub(crate) fn run(
 fn notes(output: &Output, plan: &InstallPlan, uninstall: bool) {
     for path in &plan.kept {
         let path = shown(plan, path);
-        output.remark(Label::Warning, &Told::ToolsKept { path });
+        output.remark(Label::Warning, &OutputNote::ToolsKept { path });
     }
     if uninstall {
         return;
     }
     if plan.clients.contains(&AgentClient::Codex) {
-        output.remark(Label::Note, &Told::CodexTrusts);
+        output.remark(Label::Note, &OutputNote::CodexTrusts);
     }
     if plan.clients.contains(&AgentClient::Gemini) {
-        output.remark(Label::Note, &Told::GeminiTrusts);
+        output.remark(Label::Note, &OutputNote::GeminiTrusts);
     }
     if plan.hooks_in_tree {
-        output.remark(Label::Warning, &Told::HooksInTree);
+        output.remark(Label::Warning, &OutputNote::HooksInTree);
     }
     if !plan.git {
-        output.remark(Label::Note, &Told::NoGit);
+        output.remark(Label::Note, &OutputNote::NoGit);
     }
     let next = FileKind::Develop.how_to_begin();
     output.talk(&format!("{}: {next}", output.label(Label::Next)));

@@ -11,7 +11,7 @@ use bowline_engine::operations::memory::{
     FinishReport, MemoryFolder, NewTask, Request, TRIES_MAX, parse_value,
 };
 use bowline_engine::{Context, Error, workspace};
-use bowline_words::message::Did;
+use bowline_words::message::Confirmation;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -55,8 +55,8 @@ pub(crate) fn run(
         MemoryVerb::Restore { which } => {
             let changed = memory.restore_copy(context, which.as_deref(), None)?;
             let did = match changed.state.is_empty() {
-                true => Did::Restored,
-                false => Did::RestoredFrom {
+                true => Confirmation::Restored,
+                false => Confirmation::RestoredFrom {
                     copy: changed.state.clone(),
                 },
             };
@@ -78,16 +78,16 @@ fn shared(
         }
         ContextVerb::Set { path, value } => {
             let changed = memory.context_set(context, path, &given(value)?)?;
-            (changed, Did::ValueSet { path: path.clone() })
+            (changed, Confirmation::ValueSet { path: path.clone() })
         }
         ContextVerb::Append { path, value } => {
             let changed = memory.context_append(context, path, &given(value)?)?;
-            (changed, Did::ValueAppended { path: path.clone() })
+            (changed, Confirmation::ValueAppended { path: path.clone() })
         }
         ContextVerb::Session(SessionVerb::New) => {
             let changed = memory.session_new(context)?;
             let id = changed.state.clone();
-            return Ok(output.changed(context, &changed, &Did::SessionStarted { id }));
+            return Ok(output.changed(context, &changed, &Confirmation::SessionStarted { id }));
         }
     };
     Ok(output.changed(context, &changed, &did))
@@ -106,11 +106,11 @@ fn agent(
         }
         AgentVerb::Set { name, path, value } => {
             let changed = memory.agent_set(context, name, path, &given(value)?)?;
-            (changed, Did::ValueSet { path: path.clone() })
+            (changed, Confirmation::ValueSet { path: path.clone() })
         }
         AgentVerb::Append { name, path, value } => {
             let changed = memory.agent_append(context, name, path, &given(value)?)?;
-            (changed, Did::ValueAppended { path: path.clone() })
+            (changed, Confirmation::ValueAppended { path: path.clone() })
         }
     };
     Ok(output.changed(context, &changed, &did))
@@ -131,8 +131,8 @@ fn init(context: &Context, output: &Output, memory: &MemoryFolder) -> Result<Exi
     let made = memory.create_files(context)?;
     let kinds: Vec<&str> = made.iter().map(|kind| kind.name()).collect();
     let did = match made.is_empty() {
-        true => Did::MemoryThere,
-        false => Did::MemoryMade,
+        true => Confirmation::MemoryThere,
+        false => Confirmation::MemoryMade,
     };
     let body = json!({ "created": kinds, "path": memory.state_file().path });
     output.done(body, &[did.say(output.lang)]);
@@ -180,14 +180,14 @@ fn task(
             let changed = memory.task_new(context, &new)?;
             let id = changed.state.id.clone();
             let did = match changed.state.queued {
-                true => Did::TaskQueued { id },
-                false => Did::TaskCreated { id },
+                true => Confirmation::TaskQueued { id },
+                false => Confirmation::TaskCreated { id },
             };
             return Ok(output.changed(context, &changed, &did));
         }
-        TaskVerb::Pause => (memory.task_pause(context)?, Did::TaskPaused),
-        TaskVerb::Resume => (memory.task_resume(context)?, Did::TaskResumed),
-        TaskVerb::Cancel => (memory.task_cancel(context)?, Did::TaskCancelled),
+        TaskVerb::Pause => (memory.task_pause(context)?, Confirmation::TaskPaused),
+        TaskVerb::Resume => (memory.task_resume(context)?, Confirmation::TaskResumed),
+        TaskVerb::Cancel => (memory.task_cancel(context)?, Confirmation::TaskCancelled),
         TaskVerb::Finish {
             result,
             summary,
@@ -200,16 +200,19 @@ fn task(
                 lessons: lessons.clone(),
                 tokens: *tokens,
             };
-            (memory.task_finish(context, finish)?, Did::TaskFinished)
+            (
+                memory.task_finish(context, finish)?,
+                Confirmation::TaskFinished,
+            )
         }
         TaskVerb::Recover { reason } => {
             let changed = memory.task_recover(context, reason.as_deref())?;
-            (changed, Did::TaskRecovered)
+            (changed, Confirmation::TaskRecovered)
         }
         TaskVerb::Drop { id } => {
             let changed = memory.task_drop(context, id)?;
             let id = changed.state.clone();
-            return Ok(output.changed(context, &changed, &Did::TaskDropped { id }));
+            return Ok(output.changed(context, &changed, &Confirmation::TaskDropped { id }));
         }
     };
     Ok(output.changed(context, &changed, &did))
@@ -225,11 +228,14 @@ fn step(
         StepVerb::Add { step } => {
             let new = new_step(step)?;
             let name = new.name.clone();
-            (memory.step_add(context, new)?, Did::StepAdded { name })
+            (
+                memory.step_add(context, new)?,
+                Confirmation::StepAdded { name },
+            )
         }
         StepVerb::Start { id } => (
             memory.step_start(context, *id)?,
-            Did::StepStarted { id: *id },
+            Confirmation::StepStarted { id: *id },
         ),
         StepVerb::Complete {
             id,
@@ -242,14 +248,14 @@ fn step(
             let data = data.iter().map(|text| artifact("data", text));
             let made = files.chain(data).collect();
             let changed = memory.step_complete(context, *id, result.as_ref(), made)?;
-            (changed, Did::StepCompleted { id: *id })
+            (changed, Confirmation::StepCompleted { id: *id })
         }
         StepVerb::Fail { id, kind, message } => {
             let id = *id;
             let changed = memory.step_fail(context, id, *kind, message)?;
             let did = match changed.state.escalated {
-                true => Did::StepEscalated { id },
-                false => Did::StepFailed {
+                true => Confirmation::StepEscalated { id },
+                false => Confirmation::StepFailed {
                     id,
                     tries: changed.state.tries,
                     max: TRIES_MAX,
@@ -266,7 +272,7 @@ fn prune(context: &Context, output: &Output, memory: &MemoryFolder) -> Result<Ex
     let body = json!({
         "removed": report.removed, "summarised": report.summarised, "agents": report.agents,
     });
-    let did = Did::Pruned {
+    let did = Confirmation::Pruned {
         removed: report.removed.len(),
         summarised: report.summarised.len(),
         agents: report.agents.len(),

@@ -2,7 +2,7 @@
 
 use bowline_engine::Error;
 use bowline_engine::formats::memory::path::VALUE_BYTES_MAX;
-use bowline_engine::operations::memory::{Artifact, NewStep, NewTask, parse_value};
+use bowline_engine::operations::memory::{NewStep, NewTask, TaskArtifact, parse_value};
 use bowline_engine::words::{display_path, system_cause};
 use bowline_words::message::{Advice, Why, Wrong};
 use serde_json::Value;
@@ -146,9 +146,9 @@ pub(crate) fn read_plan(path: &Path, new: &mut NewTask) -> Result<(), Error> {
     Ok(())
 }
 
-pub(crate) fn artifact(kind: &str, given: &str) -> Artifact {
+pub(crate) fn artifact(kind: &str, given: &str) -> TaskArtifact {
     let (path, description) = given.split_once(':').unwrap_or((given, ""));
-    Artifact {
+    TaskArtifact {
         kind: kind.to_owned(),
         path: path.to_owned(),
         description: description.to_owned(),

@@ -5,8 +5,8 @@ use crate::output::{Output, Tone};
 use bowline_engine::advice::NextCommand;
 use bowline_engine::formats::time;
 use bowline_engine::operations::memory::{
-    AgentMemory, DefaultSummary, HistoryEntry, Memory, PlanStep, SharedContext, StepStatus,
-    TRIES_MAX, Task, TaskResult, statistics,
+    ActiveTask, AgentMemory, DefaultSummary, HistoryEntry, PlanStep, SharedContext, StepStatus,
+    TRIES_MAX, TaskMemory, TaskResult, compute_statistics,
 };
 use bowline_words::message::Label;
 use serde_json::{Map, Value};
@@ -16,7 +16,11 @@ use unicode_width::UnicodeWidthStr as _;
 const HISTORY_SHOWN_MAX: usize = 10;
 
 /// Returns lines with the current task, its steps and the queue.
-pub(crate) fn task_state(output: &Output, memory: &Memory, next: &[NextCommand]) -> Vec<String> {
+pub(crate) fn task_state(
+    output: &Output,
+    memory: &TaskMemory,
+    next: &[NextCommand],
+) -> Vec<String> {
     let mut lines = match &memory.current {
         None => vec![output.label(Label::NoCurrentTask)],
         Some(task) => current(output, task, next),
@@ -33,7 +37,7 @@ pub(crate) fn task_state(output: &Output, memory: &Memory, next: &[NextCommand])
     lines
 }
 
-fn current(output: &Output, task: &Task, next: &[NextCommand]) -> Vec<String> {
+fn current(output: &Output, task: &ActiveTask, next: &[NextCommand]) -> Vec<String> {
     let (steps, done) = (&task.plan.steps, task.plan.completed_steps());
     let status = status_word(output, task.status.name());
     let name = one_line(&format!("{}  {}", task.id, task.name));
@@ -113,7 +117,7 @@ fn step_line(output: &Output, step: &PlanStep, width: usize, free: bool) -> Stri
 
 /// Returns lines with the totals of all finished tasks, and the newest of them.
 pub(crate) fn task_history(output: &Output, tasks: &[HistoryEntry]) -> Vec<String> {
-    let all = statistics(tasks);
+    let all = compute_statistics(tasks);
     let mut lines = vec![output.label(Label::Totals {
         tasks: all.total_tasks,
         percent: format!("{:.0}", all.success_rate * 100.0),

@@ -15,7 +15,7 @@ use bowline_engine::operations::orchestrate::{
 use bowline_engine::{Context, Error};
 use bowline_runner::orchestrate::door::Request;
 use bowline_runner::orchestrate::{Rehearsal, by_hand};
-use bowline_words::message::{Did, Label};
+use bowline_words::message::{Confirmation, Label};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
@@ -78,11 +78,11 @@ pub(crate) fn run(
             let (changed, place) = by_hand::start(context, &run, id, *no_git)?;
             let id = changed.state.id.clone();
             let did = match place {
-                Some(folder) => Did::NodeStartedIn {
+                Some(folder) => Confirmation::NodeStartedIn {
                     id,
                     folder: folder.display().to_string(),
                 },
-                None => Did::NodeStarted { id },
+                None => Confirmation::NodeStarted { id },
             };
             Ok(output.changed(context, &changed, &did))
         }
@@ -91,18 +91,18 @@ pub(crate) fn run(
             let TaskMoved {
                 id, done, total, ..
             } = changed.state.clone();
-            let did = Did::NodeCompleted { id, done, total };
+            let did = Confirmation::NodeCompleted { id, done, total };
             Ok(output.changed(context, &changed, &did))
         }
         OrchestrateVerb::Fail { id, reason, retry } => {
             let changed = run.fail_task(context, id, reason.as_deref(), *retry)?;
             let task = changed.state.clone();
             let did = match task.failed {
-                true => Did::NodeFailed {
+                true => Confirmation::NodeFailed {
                     id: task.id,
                     blocked: task.blocked,
                 },
-                false => Did::NodeReadyAgain {
+                false => Confirmation::NodeReadyAgain {
                     id: task.id,
                     attempt: task.attempts,
                     max: task.attempts_max,
@@ -113,22 +113,22 @@ pub(crate) fn run(
         OrchestrateVerb::Retry { id } => {
             let changed = run.retry_task(context, id)?;
             let id = changed.state.id.clone();
-            Ok(output.changed(context, &changed, &Did::NodeFresh { id }))
+            Ok(output.changed(context, &changed, &Confirmation::NodeFresh { id }))
         }
         OrchestrateVerb::ForceComplete { id, reason } => {
             let changed = run.force_complete(context, id, reason.as_deref())?;
             let TaskMoved {
                 id, done, total, ..
             } = changed.state.clone();
-            let did = Did::NodeForced { id, done, total };
+            let did = Confirmation::NodeForced { id, done, total };
             Ok(output.changed(context, &changed, &did))
         }
         OrchestrateVerb::Phase(PhaseVerb::Finish { phase, no_git }) => {
             let changed = by_hand::finish_phase(context, &run, *phase, *no_git)?;
             let (phase, current) = (*phase, changed.state.current);
             let did = match changed.state.all_done {
-                true => Did::AllFinished { phase },
-                false => Did::PhaseFinished { phase, current },
+                true => Confirmation::AllFinished { phase },
+                false => Confirmation::PhaseFinished { phase, current },
             };
             Ok(output.changed(context, &changed, &did))
         }

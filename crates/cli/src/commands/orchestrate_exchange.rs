@@ -9,7 +9,7 @@ use bowline_engine::operations::orchestrate::{
 };
 use bowline_engine::words::display_path;
 use bowline_engine::{Context, Error};
-use bowline_words::message::{Did, Label, Told};
+use bowline_words::message::{Confirmation, Label, OutputNote};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
@@ -50,7 +50,7 @@ pub(crate) fn import(
     if output.dry_run {
         output.raw(&taken.text);
     }
-    let did = Did::PlanTaken {
+    let did = Confirmation::PlanTaken {
         program: taken.source.name(),
         total: taken.file.tasks.len(),
         done,
@@ -77,7 +77,7 @@ pub(crate) fn import(
         && !output.dry_run
     {
         let path = display_path(&plan.path);
-        output.remark(Label::Note, &Told::PlanHidden { path });
+        output.remark(Label::Note, &OutputNote::PlanHidden { path });
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -116,7 +116,7 @@ pub(crate) fn export(
             "total": total,
             "unticked": exported.unticked,
         });
-        let did = Did::RunExported { path, done, total };
+        let did = Confirmation::RunExported { path, done, total };
         output.done(body, &[did.say(output.lang)]);
     } else if output.json {
         let body = json!({
@@ -132,7 +132,7 @@ pub(crate) fn export(
     }
     if !exported.unticked.is_empty() && !output.json {
         let ids = exported.unticked.join(" ");
-        output.remark(Label::Note, &Told::NotTickedInExport { ids });
+        output.remark(Label::Note, &OutputNote::NotTickedInExport { ids });
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -171,12 +171,12 @@ pub(crate) fn rescue(
                 run.restore_rescued(context, rescued, branch.as_deref(), worktree.as_deref())?;
             let (name, branch) = (restored.rescued.name.clone(), restored.branch.clone());
             let did = match &restored.worktree {
-                Some(path) => Did::RescueRestoredIn {
+                Some(path) => Confirmation::RescueRestoredIn {
                     name,
                     branch,
                     path: display_path(path),
                 },
-                None => Did::RescueRestored { name, branch },
+                None => Confirmation::RescueRestored { name, branch },
             };
             let mut body = one_json(&restored.rescued);
             body["kind"] = json!("orchestrate");
@@ -190,7 +190,10 @@ pub(crate) fn rescue(
             let mut body = one_json(&rescued);
             body["kind"] = json!("orchestrate");
             let name = rescued.name;
-            output.done(body, &[Did::RescueDropped { name }.say(output.lang)]);
+            output.done(
+                body,
+                &[Confirmation::RescueDropped { name }.say(output.lang)],
+            );
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -203,7 +206,7 @@ fn list(context: &Context, output: &Output, all: &[RescuedCommit]) {
         return;
     }
     if all.is_empty() {
-        output.line(&Told::NothingRescued.say(output.lang));
+        output.line(&OutputNote::NothingRescued.say(output.lang));
     }
     for one in all {
         output.line(&line(context, output, one));

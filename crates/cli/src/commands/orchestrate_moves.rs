@@ -10,7 +10,7 @@ use bowline_engine::operations::orchestrate::{
 use bowline_engine::words::display_path;
 use bowline_engine::{Context, Error, ExitClass};
 use bowline_runner::orchestrate::by_hand::landings_gone;
-use bowline_words::message::{Did, Label, Told};
+use bowline_words::message::{Confirmation, Label, OutputNote};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
@@ -33,7 +33,7 @@ pub(crate) fn picture(
             orchestrate::save_file(context, file, &drawing.text, force)?;
             body["path"] = json!(file);
             let path = display_path(file);
-            output.done(body, &[Did::FileWritten { path }.say(output.lang)]);
+            output.done(body, &[Confirmation::FileWritten { path }.say(output.lang)]);
         }
         None if output.json => {
             body["text"] = json!(drawing.text);
@@ -42,7 +42,7 @@ pub(crate) fn picture(
         None => output.raw(&drawing.text),
     }
     if !output.json && drawing.left_out > 0 {
-        let told = Told::DrawnInPart {
+        let told = OutputNote::DrawnInPart {
             max: DRAWN_MAX,
             left: drawing.left_out,
         };
@@ -58,7 +58,7 @@ pub(crate) fn begun(
     changed: &ChangeOutcome<StartedOrchestration>,
 ) -> ExitCode {
     let begun = changed.state.clone();
-    let did = Did::Begun {
+    let did = Confirmation::Begun {
         project: begun.project,
         total: begun.total,
         done: begun.done,
@@ -134,8 +134,8 @@ pub(crate) fn verify(
     } else {
         output.notices(&found.view.notices);
         let did = match found.phases.is_empty() {
-            true => Did::PlanAgrees,
-            false => Did::PlanDiffers,
+            true => Confirmation::PlanAgrees,
+            false => Confirmation::PlanDiffers,
         };
         output.line(&did.say(output.lang));
         if let Some(why) = gone {

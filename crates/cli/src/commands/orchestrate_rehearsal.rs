@@ -5,7 +5,7 @@ use crate::output::{Output, Tone};
 use bowline_engine::operations::orchestrate::Orchestration;
 use bowline_engine::{Context, Error};
 use bowline_runner::orchestrate::{Rehearsal, prospect};
-use bowline_words::message::Told as Said;
+use bowline_words::message::OutputNote as Said;
 use serde_json::json;
 use std::path::Path;
 use std::process::ExitCode;

@@ -14,7 +14,7 @@ use bowline_runner::orchestrate::door::{self, Answer, Request};
 use bowline_runner::orchestrate::{
     Ended, Options, Progress, Report, Shortage, settings_of, would_start,
 };
-use bowline_words::message::{Label, Status, Told as Said};
+use bowline_words::message::{Label, OutputNote as Said, Status};
 use serde_json::json;
 use std::process::ExitCode;
 
@@ -305,10 +305,10 @@ fn answered(output: &Output, answer: &Answer) -> ExitCode {
         (None, task) => {
             let said = match task {
                 Some((id, status)) => {
-                    let (id, status) = (id.clone(), Status::of(status).say(output.lang));
-                    Said::RunToldOf { id, status }
+                    let (id, status) = (id.clone(), Status::from_word(status).say(output.lang));
+                    Said::RunNotifiedOf { id, status }
                 }
-                None => Said::RunTold,
+                None => Said::RunNotified,
             };
             let body = json!({ "kind": "orchestrate", "task": task });
             output.done(body, &[said.say(output.lang)]);

@@ -9,7 +9,7 @@ use bowline_engine::formats::visible;
 use bowline_engine::operations::orchestrate::{PlanFile, RunNotification};
 use bowline_runner::core::why::Why;
 use bowline_runner::orchestrate::{Progress, Screen, Told, Used, View, announcement};
-use bowline_words::message::{Label, Told as Said};
+use bowline_words::message::{Label, OutputNote as Said};
 use std::collections::HashMap;
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::{Arc, Mutex, PoisonError, Weak};

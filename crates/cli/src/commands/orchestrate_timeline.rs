@@ -6,7 +6,7 @@ use bowline_engine::formats::time::format_utc;
 use bowline_engine::operations::orchestrate::{Timeline, save_file};
 use bowline_engine::words::display_path;
 use bowline_engine::{Context, Error};
-use bowline_words::message::Did;
+use bowline_words::message::Confirmation;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
@@ -34,7 +34,7 @@ pub(crate) fn show(
                 "busySeconds": timeline.busy_seconds,
             });
             let path = display_path(file);
-            output.done(body, &[Did::FileWritten { path }.say(output.lang)]);
+            output.done(body, &[Confirmation::FileWritten { path }.say(output.lang)]);
         }
         None => output.raw(&text),
     }

@@ -4,9 +4,9 @@ use crate::commands::here::{one_line, pad, status_word};
 use crate::output::{Output, Tone};
 use bowline_engine::files::FileView;
 use bowline_engine::formats::orchestrate::OrchestrationSummary;
-use bowline_engine::operations::orchestrate::{RunOverview, Status, overview_from_view};
+use bowline_engine::operations::orchestrate::{NodeStatus, RunOverview, overview_from_view};
 use bowline_runner::orchestrate::door;
-use bowline_words::message::{Label, Told};
+use bowline_words::message::{Label, OutputNote};
 use serde_json::{Value, json};
 
 /// Most ids shown of one list.
@@ -32,12 +32,12 @@ pub(crate) fn overview(output: &Output, view: &FileView) -> Vec<String> {
         glance.total_count(),
     )];
     for (status, tone) in [
-        (Status::InProgress, Tone::Busy),
-        (Status::Ready, Tone::Strong),
-        (Status::Failed, Tone::Bad),
-        (Status::Blocked, Tone::Bad),
-        (Status::Pending, Tone::Faint),
-        (Status::Completed, Tone::Good),
+        (NodeStatus::InProgress, Tone::Busy),
+        (NodeStatus::Ready, Tone::Strong),
+        (NodeStatus::Failed, Tone::Bad),
+        (NodeStatus::Blocked, Tone::Bad),
+        (NodeStatus::Pending, Tone::Faint),
+        (NodeStatus::Completed, Tone::Good),
     ] {
         let ids = summary.ids_with_status(status);
         let Some(count) = count(summary, status) else {
@@ -55,8 +55,8 @@ pub(crate) fn overview(output: &Output, view: &FileView) -> Vec<String> {
     }
     if let Some(paused) = run_at(view) {
         let (said, tone) = match paused {
-            true => (Told::RunStandsStill, Tone::Strong),
-            false => (Told::RunAtWork, Tone::Busy),
+            true => (OutputNote::RunStandsStill, Tone::Strong),
+            false => (OutputNote::RunAtWork, Tone::Busy),
         };
         lines.push(format!("  {}", output.tone(tone, &said.say(output.lang))));
     }
@@ -64,7 +64,7 @@ pub(crate) fn overview(output: &Output, view: &FileView) -> Vec<String> {
 }
 
 /// Returns the number of tasks in a list: of its ids, or the number in the file if that is larger.
-fn count(summary: &OrchestrationSummary, status: Status) -> Option<u64> {
+fn count(summary: &OrchestrationSummary, status: NodeStatus) -> Option<u64> {
     let ids = u64::try_from(summary.ids_with_status(status).len()).unwrap_or(u64::MAX);
     let told = summary
         .counts

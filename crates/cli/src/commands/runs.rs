@@ -6,13 +6,13 @@ use crate::output::{Output, Tone, exit_code};
 use bowline_engine::files::KnownFile;
 use bowline_engine::operations::develop::DevelopRun;
 use bowline_engine::operations::memory::MemoryFolder;
-use bowline_engine::operations::thinking::{Stage, ThinkingRun};
+use bowline_engine::operations::thinking::{ThinkingRun, ThinkingStage};
 use bowline_engine::{Context, Error};
 use bowline_runner::core::crew::{Ended, Report, Screen, Told};
 use bowline_runner::core::stopper::Stopper;
 use bowline_runner::drivers::{Would, develop, memory, thinking};
 use bowline_words::Lang;
-use bowline_words::message::Told as Said;
+use bowline_words::message::OutputNote as Said;
 use serde_json::json;
 use std::process::ExitCode;
 
@@ -21,7 +21,7 @@ pub(crate) fn thinking(
     output: &Output,
     run: &ThinkingRun,
     agent: Option<&String>,
-    stage: Option<Stage>,
+    stage: Option<ThinkingStage>,
 ) -> Result<ExitCode, Error> {
     let options = thinking::Options {
         agent: agent.cloned(),

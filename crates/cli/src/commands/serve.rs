@@ -8,7 +8,7 @@ use bowline_engine::{Context, Error};
 use bowline_server::jobs::{Health, How, Rebuilt, Setup, begin, config_file, settings};
 use bowline_server::keep::{leave_store, outage_trouble, rebuild_store};
 use bowline_server::{Options, Server, data_folder, log_to_stderr};
-use bowline_words::message::{Desk, ServeTrouble};
+use bowline_words::message::{ServeTrouble, TaskOutput};
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ pub(crate) fn run(
             LogForm::Json => log_to_stderr(true),
         }
         if output.dry_run {
-            let line = Desk::WouldServe.say(output.lang);
+            let line = TaskOutput::WouldServe.say(output.lang);
             output.line(&format!("{line} {}", options.data.display()));
             return Ok(());
         }
@@ -38,7 +38,7 @@ pub(crate) fn run(
         let ready = |url: &str, link: &str, _| {
             output.line(&format!("listening on {url}"));
             crate::output::printed(std::io::stdout().flush());
-            let line = Desk::SignInOnce.say(output.lang);
+            let line = TaskOutput::SignInOnce.say(output.lang);
             output.talk(&format!("{line} {link}"));
         };
         serve(context, &options, &setup, ready, |_| {})
@@ -54,22 +54,22 @@ fn rebuilt(output: &Output, found: &[Rebuilt]) {
     for task in found {
         let (id, title) = (task.id.clone(), task.title.clone());
         let said = match &task.how {
-            How::GoesOn(phase) => Desk::RebuiltGoesOn {
+            How::GoesOn(phase) => TaskOutput::RebuiltGoesOn {
                 id,
                 title,
                 phase: *phase,
             },
-            How::Cold(phase) => Desk::RebuiltCold {
+            How::Cold(phase) => TaskOutput::RebuiltCold {
                 id,
                 title,
                 phase: *phase,
             },
-            How::Kept(status) => Desk::RebuiltKept {
+            How::Kept(status) => TaskOutput::RebuiltKept {
                 id,
                 title,
                 status: (*status).to_owned(),
             },
-            How::Lost(why) => Desk::RebuiltNot {
+            How::Lost(why) => TaskOutput::RebuiltNot {
                 id,
                 why: why.clone(),
             },
@@ -78,7 +78,7 @@ fn rebuilt(output: &Output, found: &[Rebuilt]) {
     }
     let lost = |task: &&Rebuilt| matches!(task.how, How::Lost(_));
     let lost = found.iter().filter(lost).count();
-    let done = Desk::RebuiltAll {
+    let done = TaskOutput::RebuiltAll {
         count: found.len() - lost,
         lost,
     };

@@ -7,7 +7,7 @@ use crate::output::Output;
 use bowline_engine::Context;
 use bowline_server::data_folder;
 use bowline_server::keep::backup_store;
-use bowline_words::message::{Desk, ServeTrouble};
+use bowline_words::message::{ServeTrouble, TaskOutput};
 use serde_json::json;
 use std::path::Path;
 use std::process::ExitCode;
@@ -22,10 +22,10 @@ pub(crate) fn run(context: &Context, output: &Output, folder: &Path, args: &Stor
         true if to.symlink_metadata().is_ok() => {
             Err(ServeTrouble::FileThere { path: path.clone() })
         }
-        true => Ok(Desk::WouldBackUp { path: path.clone() }),
+        true => Ok(TaskOutput::WouldBackUp { path: path.clone() }),
         false => {
             backup_store(&data, store.as_deref(), &to)?;
-            Ok(Desk::BackedUp { path: path.clone() })
+            Ok(TaskOutput::BackedUp { path: path.clone() })
         }
     });
     match done {

@@ -18,7 +18,7 @@ use bowline_engine::formats::rest::{
 use bowline_engine::formats::terminal::TerminalFilter;
 use bowline_engine::machines::job::{Priority, TaskStatus};
 use bowline_engine::{Context, Error};
-use bowline_words::message::Desk;
+use bowline_words::message::TaskOutput;
 use serde_json::json;
 use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::path::Path;
@@ -98,14 +98,14 @@ fn dry(remote: &Remote<'_>, verb: &TaskVerb) -> Told<ExitCode> {
         | TaskVerb::Artifacts { .. }
         | TaskVerb::Sayings(_)
         | TaskVerb::Rule(_) => {
-            let said = Desk::WouldMakeTask.say(remote.output.lang);
+            let said = TaskOutput::WouldMakeTask.say(remote.output.lang);
             remote.output.done(json!({ "action": "new" }), &[said]);
             return Ok(ExitCode::SUCCESS);
         }
     };
     let task = remote.client.call(&get_task(given)).ok();
     let allowed = task.map(|task| task.allowed_actions);
-    let would = Desk::WouldDo {
+    let would = TaskOutput::WouldDo {
         action: action.to_owned(),
         task: given.to_owned(),
     };
@@ -154,7 +154,7 @@ fn carry_out(remote: &Remote<'_>, folder: &Path, verb: &TaskVerb) -> Told<ExitCo
         TaskVerb::Delete(one) => {
             let task = remote.task(&one.task)?;
             remote.fetch(&delete_task(&task).request)?;
-            let line = format!("✓ {task} {}", Desk::Removed.say(remote.output.lang));
+            let line = format!("✓ {task} {}", TaskOutput::Removed.say(remote.output.lang));
             remote
                 .output
                 .done(json!({ "id": task, "deleted": true }), &[line]);
@@ -290,7 +290,7 @@ fn budget(output: &Output, text: &str) -> Told<Budget> {
         });
         if !known {
             let part = part.to_owned();
-            let message = Desk::NoLimit { part }.say(output.lang);
+            let message = TaskOutput::NoLimit { part }.say(output.lang);
             return Err(output.told(
                 "bad_input",
                 &message,
@@ -321,7 +321,11 @@ fn value(output: &Output) -> Told<String> {
     let mut text = String::new();
     let stdin = std::io::stdin();
     if stdin.is_terminal() {
-        let _ = write!(std::io::stderr(), "{}", Desk::ValueUnseen.say(output.lang));
+        let _ = write!(
+            std::io::stderr(),
+            "{}",
+            TaskOutput::ValueUnseen.say(output.lang)
+        );
         let hidden = Hidden::new();
         let read = stdin.read_line(&mut text);
         drop(hidden);
@@ -339,8 +343,8 @@ fn value(output: &Output) -> Told<String> {
     let value = text.trim_end_matches(['\n', '\r']).to_owned();
     match value.is_empty() {
         true => {
-            let message = Desk::NoValue.say(output.lang);
-            let hint = Desk::ValueByInput.say(output.lang);
+            let message = TaskOutput::NoValue.say(output.lang);
+            let hint = TaskOutput::ValueByInput.say(output.lang);
             Err(output.told("bad_value", &message, &hint, 2))
         }
         false => Ok(value),

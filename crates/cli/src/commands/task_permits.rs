@@ -11,7 +11,7 @@ use bowline_engine::formats::rest::{
     sent_name,
 };
 use bowline_engine::formats::visible;
-use bowline_words::message::{Desk, ServerThing};
+use bowline_words::message::{ServerThing, TaskOutput};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -57,7 +57,7 @@ pub(super) fn rule(remote: &Remote<'_>, verb: &RuleVerb) -> Told<ExitCode> {
             return remote.done(&list_permission_rules(), |page| {
                 let mut lines: Vec<String> = page.items.iter().map(line).collect();
                 if lines.is_empty() {
-                    lines.push(Desk::NoRules.say(output.lang));
+                    lines.push(TaskOutput::NoRules.say(output.lang));
                 }
                 lines
             });
@@ -73,7 +73,7 @@ pub(super) fn rule(remote: &Remote<'_>, verb: &RuleVerb) -> Told<ExitCode> {
             for given in input {
                 let Some((name, pattern)) = given.split_once('=') else {
                     let text = given.clone();
-                    let message = Desk::BadField { text }.say(output.lang);
+                    let message = TaskOutput::BadField { text }.say(output.lang);
                     return Err(output.told(
                         "bad_input",
                         &message,
@@ -100,7 +100,7 @@ pub(super) fn rule(remote: &Remote<'_>, verb: &RuleVerb) -> Told<ExitCode> {
             // Shows first what the rule would have answered so far.
             let json = remote.json(&try_permission_rule(&rule))?;
             let trial: RuleTrial = remote.read(&json)?;
-            let past = Desk::RulePast {
+            let past = TaskOutput::RulePast {
                 answers: trial.answers,
                 asked: trial.asked,
                 differs: trial.differs,
@@ -122,7 +122,7 @@ pub(super) fn rule(remote: &Remote<'_>, verb: &RuleVerb) -> Told<ExitCode> {
         }
         RuleVerb::Remove { id } => {
             remote.fetch(&remove_permission_rule(id).request)?;
-            let line = format!("✓ {id} {}", Desk::Removed.say(output.lang));
+            let line = format!("✓ {id} {}", TaskOutput::Removed.say(output.lang));
             output.done(json!({ "id": id, "deleted": true }), &[line]);
         }
     }

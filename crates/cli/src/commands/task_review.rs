@@ -6,7 +6,7 @@ use bowline_engine::formats::rest::routes::{DiffQuery, get_review_diff};
 use bowline_engine::formats::rest::{FileChange, FileDiff, sent_name};
 use bowline_engine::formats::visible;
 use bowline_server::client::RequestError;
-use bowline_words::message::Desk;
+use bowline_words::message::TaskOutput;
 
 /// Most files that are named.
 const NAMED_MAX: usize = 20;
@@ -34,7 +34,7 @@ pub(super) fn change_lines(remote: &Remote<'_>, review: &str, named: NamedFiles)
             return vec![output.tone(Tone::Bad, &trouble.say(output.lang).0)];
         }
     };
-    let changes = Desk::Changes {
+    let changes = TaskOutput::Changes {
         files: diff.files_total,
         added: diff.added,
         removed: diff.removed,
@@ -48,7 +48,7 @@ pub(super) fn change_lines(remote: &Remote<'_>, review: &str, named: NamedFiles)
         let path = visible::escape_name(&file.path);
         lines.push(match file.change {
             FileChange::Deleted => {
-                let deleted = Desk::DeletedFile { path };
+                let deleted = TaskOutput::DeletedFile { path };
                 output.tone(Tone::Bad, &deleted.say(output.lang))
             }
             change => {
@@ -63,7 +63,7 @@ pub(super) fn change_lines(remote: &Remote<'_>, review: &str, named: NamedFiles)
         NamedFiles::Deleted => files.len(),
     };
     if all > NAMED_MAX {
-        let more = Desk::MoreFiles {
+        let more = TaskOutput::MoreFiles {
             count: all - NAMED_MAX,
         };
         lines.push(more.say(output.lang));

@@ -15,7 +15,7 @@ use bowline_engine::formats::tool_input::input_lines;
 use bowline_engine::formats::transition::Transition;
 use bowline_engine::formats::visible;
 use bowline_engine::machines::job::{AgentStatus, ReviewStatus, TaskStatus};
-use bowline_words::message::Desk;
+use bowline_words::message::TaskOutput;
 use serde::Deserialize as _;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -30,7 +30,7 @@ const TITLE_WIDTH: usize = 36;
 fn paged<T: DeserializeOwned>(
     remote: &Remote<'_>,
     request: &TypedRequest<Page<T>>,
-    nothing: Option<Desk>,
+    nothing: Option<TaskOutput>,
     line: impl Fn(&T) -> String,
 ) -> Told<ExitCode> {
     let output = remote.output;
@@ -92,7 +92,7 @@ fn line(output: &Output, task: &Task) -> String {
         }
     };
     if task.needs_you {
-        note = format!("{} {note}", Desk::NeedsYou.say(output.lang));
+        note = format!("{} {note}", TaskOutput::NeedsYou.say(output.lang));
     }
     let phase = match task.current_phase {
         Some(phase) => format!("{phase}/{}", task.total_phases),
@@ -117,7 +117,7 @@ fn given(text: &Option<String>) -> &str {
 }
 
 pub(super) fn list(remote: &Remote<'_>, request: &TypedRequest<Page<Task>>) -> Told<ExitCode> {
-    paged(remote, request, Some(Desk::NoTasks), |task| {
+    paged(remote, request, Some(TaskOutput::NoTasks), |task| {
         line(remote.output, task)
     })
 }
@@ -132,54 +132,63 @@ fn question_lines(question: &Question) -> Vec<String> {
 
 pub(super) fn inbox(remote: &Remote<'_>) -> Told<ExitCode> {
     let output = remote.output;
-    paged(remote, &get_inbox(), Some(Desk::NothingWaits), |item| {
-        let task = &item.task_id;
-        let (what, words, next) = match item.kind {
-            InboxKind::Review => {
-                let phase = item.review.as_ref().map_or(0, |review| review.phase);
-                let next = format!("bowline task approve {task}");
-                (format!("phase {phase}"), Vec::new(), next)
+    paged(
+        remote,
+        &get_inbox(),
+        Some(TaskOutput::NothingWaits),
+        |item| {
+            let task = &item.task_id;
+            let (what, words, next) = match item.kind {
+                InboxKind::Review => {
+                    let phase = item.review.as_ref().map_or(0, |review| review.phase);
+                    let next = format!("bowline task approve {task}");
+                    (format!("phase {phase}"), Vec::new(), next)
+                }
+                InboxKind::Question => {
+                    let lines = item.question.as_ref().map(question_lines);
+                    let next = format!("bowline task answer {task} TEXT");
+                    (
+                        TaskOutput::Asks.say(output.lang),
+                        lines.unwrap_or_default(),
+                        next,
+                    )
+                }
+                InboxKind::Dependency => {
+                    let needed = item.dependency.iter();
+                    let lines = needed.flat_map(|needed| {
+                        let mut lines = vec![visible::escape_name(&needed.name)];
+                        lines.extend(prose_lines(&needed.description));
+                        lines
+                    });
+                    let next = format!("bowline task provide {task}");
+                    (TaskOutput::Needs.say(output.lang), lines.collect(), next)
+                }
+                InboxKind::Permission => {
+                    let wanted = item.permission.as_ref();
+                    let tool = visible::escape_name(wanted.map_or("", |wanted| &wanted.tool));
+                    let what = format!("{} {tool}", TaskOutput::WantsLeave.say(output.lang));
+                    let lines = wanted.map(|wanted| input_lines(&wanted.input));
+                    let next = format!("bowline task permit {}", item.id);
+                    (what, lines.unwrap_or_default(), next)
+                }
+                InboxKind::Task => (
+                    visible::escape_title(given(&item.reason)),
+                    Vec::new(),
+                    format!("bowline task show {task}"),
+                ),
+            };
+            let (kind, title) = (sent_name(&item.kind), visible::escape_title(&item.title));
+            let agent = visible::escape_name(&item.agent);
+            let mut lines = vec![format!("{kind}  {title}: {agent} {what}")];
+            lines.extend(barred_for_list(&words, output.lang, task));
+            if item.kind == InboxKind::Review {
+                let changes = change_lines(remote, &item.id, NamedFiles::Deleted);
+                lines.extend(changes.iter().map(|line| format!("    {line}")));
             }
-            InboxKind::Question => {
-                let lines = item.question.as_ref().map(question_lines);
-                let next = format!("bowline task answer {task} TEXT");
-                (Desk::Asks.say(output.lang), lines.unwrap_or_default(), next)
-            }
-            InboxKind::Dependency => {
-                let needed = item.dependency.iter();
-                let lines = needed.flat_map(|needed| {
-                    let mut lines = vec![visible::escape_name(&needed.name)];
-                    lines.extend(prose_lines(&needed.description));
-                    lines
-                });
-                let next = format!("bowline task provide {task}");
-                (Desk::Needs.say(output.lang), lines.collect(), next)
-            }
-            InboxKind::Permission => {
-                let wanted = item.permission.as_ref();
-                let tool = visible::escape_name(wanted.map_or("", |wanted| &wanted.tool));
-                let what = format!("{} {tool}", Desk::WantsLeave.say(output.lang));
-                let lines = wanted.map(|wanted| input_lines(&wanted.input));
-                let next = format!("bowline task permit {}", item.id);
-                (what, lines.unwrap_or_default(), next)
-            }
-            InboxKind::Task => (
-                visible::escape_title(given(&item.reason)),
-                Vec::new(),
-                format!("bowline task show {task}"),
-            ),
-        };
-        let (kind, title) = (sent_name(&item.kind), visible::escape_title(&item.title));
-        let agent = visible::escape_name(&item.agent);
-        let mut lines = vec![format!("{kind}  {title}: {agent} {what}")];
-        lines.extend(barred_for_list(&words, output.lang, task));
-        if item.kind == InboxKind::Review {
-            let changes = change_lines(remote, &item.id, NamedFiles::Deleted);
-            lines.extend(changes.iter().map(|line| format!("    {line}")));
-        }
-        lines.push(output.tone(Tone::Faint, &format!("    {next}")));
-        lines.join("\n")
-    })
+            lines.push(output.tone(Tone::Faint, &format!("    {next}")));
+            lines.join("\n")
+        },
+    )
 }
 
 pub(super) fn show(remote: &Remote<'_>, id: &str) -> Told<ExitCode> {
@@ -194,54 +203,60 @@ pub(super) fn show(remote: &Remote<'_>, id: &str) -> Told<ExitCode> {
     let task: Task = remote.read(&task_json)?;
     let agent: Agent = remote.read(&agent_json)?;
     output.line(&line(output, &task));
-    let put = |what: Desk, value: &str| {
+    let put = |what: TaskOutput, value: &str| {
         if !value.is_empty() {
             output.line(&format!("  {}: {value}", what.say(output.lang)));
         }
     };
-    put(Desk::Type, &visible::escape_name(given(&task.task_type)));
-    put(Desk::Folder, &visible::escape_name(given(&task.workspace)));
+    put(
+        TaskOutput::Type,
+        &visible::escape_name(given(&task.task_type)),
+    );
+    put(
+        TaskOutput::Folder,
+        &visible::escape_name(given(&task.workspace)),
+    );
     let waits_for = task.waiting_for.join(", ");
     let waits_for = match task.wait_reason {
         Some(WaitReason::WorkspaceBusy) => {
-            Desk::HoldsWorkspace { task: waits_for }.say(output.lang)
+            TaskOutput::HoldsWorkspace { task: waits_for }.say(output.lang)
         }
         Some(WaitReason::ScheduledLater | WaitReason::WaitingForTasks) | None => waits_for,
     };
-    put(Desk::WaitsFor, &waits_for);
+    put(TaskOutput::WaitsFor, &waits_for);
     put(
-        Desk::Step,
+        TaskOutput::Step,
         &visible::escape_title(given(&agent.current_step)),
     );
-    put(Desk::Checkpoint, given(&agent.checkpoint.last_saved));
-    put(Desk::LastOutput, given(&agent.last_output));
+    put(TaskOutput::Checkpoint, given(&agent.checkpoint.last_saved));
+    put(TaskOutput::LastOutput, given(&agent.last_output));
     let usd = agent.cost_usd;
-    let spent = Desk::Spent {
+    let spent = TaskOutput::Spent {
         tokens: agent.tokens_used,
         usd: usd.map_or_else(String::new, |usd| format!(", ${usd:.2}")),
     };
-    put(Desk::Spend, &spent.say(output.lang));
+    put(TaskOutput::Spend, &spent.say(output.lang));
     if let Some(failure) = &task.failure {
         let failure = visible::escape_title(&format!("{} {}", failure.code, failure.message));
-        put(Desk::Failed, failure.trim());
+        put(TaskOutput::Failed, failure.trim());
     }
     let quote = |lines: &[String]| barred(lines).iter().for_each(|line| output.line(line));
     for question in remote.open_questions(id)? {
-        put(Desk::Asks, &question.id);
+        put(TaskOutput::Asks, &question.id);
         quote(&question_lines(&question));
     }
     for needed in remote.open_dependencies(id)? {
-        put(Desk::Needs, &visible::escape_name(&needed.name));
+        put(TaskOutput::Needs, &visible::escape_name(&needed.name));
         quote(&prose_lines(&needed.description));
     }
     for wanted in remote.open_permissions(id)? {
-        put(Desk::WantsLeave, &visible::escape_name(&wanted.tool));
+        put(TaskOutput::WantsLeave, &visible::escape_name(&wanted.tool));
         quote(&input_lines(&wanted.input));
     }
     let reviews = remote.pending(&list_reviews(id), |it| it.status == ReviewStatus::Pending)?;
     for review in reviews {
         put(
-            Desk::InReview,
+            TaskOutput::InReview,
             &visible::escape_name(&review.deliverables.join(", ")),
         );
         let changes = change_lines(remote, &review.id, NamedFiles::All);
@@ -250,7 +265,7 @@ pub(super) fn show(remote: &Remote<'_>, id: &str) -> Told<ExitCode> {
             .for_each(|line| output.line(&format!("    {line}")));
     }
     let allowed: Vec<&str> = task.allowed_actions.iter().map(|it| it.name()).collect();
-    put(Desk::AllowedNow, &allowed.join(", "));
+    put(TaskOutput::AllowedNow, &allowed.join(", "));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -293,7 +308,7 @@ pub(super) fn checkpoints(remote: &Remote<'_>, task: &str) -> Told<ExitCode> {
             it.id,
             it.created_at,
             visible::escape_name(&it.reason),
-            Desk::Phase.say(remote.output.lang),
+            TaskOutput::Phase.say(remote.output.lang),
             it.progress,
         )
     })
@@ -314,7 +329,7 @@ pub(super) fn sayings(remote: &Remote<'_>, task: &str) -> Told<ExitCode> {
 pub(super) fn artifacts(remote: &Remote<'_>, task: &str) -> Told<ExitCode> {
     paged(remote, &list_artifacts(task), None, |it| {
         let warn = match it.holds_secret {
-            true => Desk::HoldsSecret.say(remote.output.lang),
+            true => TaskOutput::HoldsSecret.say(remote.output.lang),
             false => String::new(),
         };
         format!("{}  {}{warn}", it.bytes, visible::escape_name(&it.path))

@@ -3,7 +3,7 @@
 
 use bowline_engine::formats::visible;
 use bowline_words::Lang;
-use bowline_words::message::Desk;
+use bowline_words::message::TaskOutput;
 
 /// Limits for one item of a list; `bowline task show` prints all of it.
 const LISTED_LINES_MAX: usize = 12;
@@ -41,7 +41,7 @@ pub(super) fn barred_for_list(lines: &[String], lang: Lang, task: &str) -> Vec<S
     let hidden = characters(lines) - characters(&shown);
     let mut listed = barred(&shown);
     if hidden > 0 || shown.len() < lines.len() {
-        let rest = Desk::HiddenRest {
+        let rest = TaskOutput::HiddenRest {
             lines: lines.len() - shown.len(),
             characters: hidden,
             task: task.to_owned(),

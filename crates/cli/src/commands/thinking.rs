@@ -7,11 +7,12 @@ use bowline_engine::files::ChangeOutcome;
 use bowline_engine::formats::engagement;
 use bowline_engine::kinds::FileKind;
 use bowline_engine::operations::thinking::{
-    Execution, Metric, RETRIES_MAX, Run, Stage, StageState, Status, ThinkingRun, ThinkingSheet,
+    MeasuredOutcome, QualityMetric, RETRIES_MAX, StageState, StageStatus, ThinkingRun,
+    ThinkingRunState, ThinkingSheet, ThinkingStage,
 };
 use bowline_engine::words::display_path;
 use bowline_engine::{Context, Error, workspace};
-use bowline_words::message::{Advice, Did, Label, Told, Wrong};
+use bowline_words::message::{Advice, Confirmation, Label, OutputNote, Wrong};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -22,16 +23,21 @@ pub(crate) fn run(
     args: &ThinkingArgs,
 ) -> Result<ExitCode, Error> {
     let run = ThinkingRun::in_folder(context, &task_folder(context, folder, args)?);
-    let told = |changed: ChangeOutcome<_>, did: Did| Ok(output.changed(context, &changed, &did));
+    let told =
+        |changed: ChangeOutcome<_>, did: Confirmation| Ok(output.changed(context, &changed, &did));
     match &args.verb {
         ThinkingVerb::New { id, title, goal } => {
             let title = title.as_ref().unwrap_or(id);
-            let given = goal.clone().or_else(|| output.ask(&Told::AskGoal));
+            let given = goal.clone().or_else(|| output.ask(&OutputNote::AskGoal));
             let goal = given.unwrap_or_default();
             let changed = run.create_run(context, id, title, goal.trim())?;
-            let code = output.changed(context, &changed, &Did::ThinkingCreated { id: id.clone() });
+            let code = output.changed(
+                context,
+                &changed,
+                &Confirmation::ThinkingCreated { id: id.clone() },
+            );
             if goal.trim().is_empty() && !output.json {
-                output.remark(Label::Note, &Told::NoGoal);
+                output.remark(Label::Note, &OutputNote::NoGoal);
             }
             Ok(code)
         }
@@ -41,19 +47,19 @@ pub(crate) fn run(
         } => {
             let changed = run.start_stage(context, *stage, override_reason.as_deref())?;
             let stage = stage.name();
-            told(changed, Did::StageStarted { stage })
+            told(changed, Confirmation::StageStarted { stage })
         }
         ThinkingVerb::Output { stage, paths } => {
             let changed = run.record_outputs(context, *stage, paths)?;
             let stage = stage.name();
-            told(changed, Did::OutputsRecorded { stage })
+            told(changed, Confirmation::OutputsRecorded { stage })
         }
         ThinkingVerb::Complete { stage, outputs } => {
             let (stage, outputs) = completed(*stage, outputs)?;
             let changed = run.complete_stage(context, stage, outputs)?;
             let minutes = changed.state.stage(stage).duration_minutes.unwrap_or(0);
             let stage = stage.name();
-            told(changed, Did::StageCompleted { stage, minutes })
+            told(changed, Confirmation::StageCompleted { stage, minutes })
         }
         ThinkingVerb::Fail {
             stage,
@@ -63,9 +69,9 @@ pub(crate) fn run(
             let changed = run.fail_stage(context, *stage, code, message)?;
             let state = changed.state.stage(*stage);
             let (stage, tries) = (stage.name(), state.retry_count);
-            let did = match state.exhausted() {
-                true => Did::StageExhausted { stage },
-                false => Did::StageFailed {
+            let did = match state.is_exhausted() {
+                true => Confirmation::StageExhausted { stage },
+                false => Confirmation::StageFailed {
                     stage,
                     tries,
                     max: RETRIES_MAX,
@@ -79,10 +85,10 @@ pub(crate) fn run(
             let open = evaluation.scores.iter().filter(|one| one.value.is_none());
             let open: Vec<&str> = open.map(|one| one.name.as_str()).collect();
             let did = match evaluation.weighted {
-                Some(score) => Did::Scored {
+                Some(score) => Confirmation::Scored {
                     score: score.to_string(),
                 },
-                None => Did::ScoresMissing {
+                None => Confirmation::ScoresMissing {
                     names: open.join(", "),
                 },
             };
@@ -90,7 +96,7 @@ pub(crate) fn run(
         }
         ThinkingVerb::Quality { metrics } => told(
             run.record_metrics(context, &pairs(metrics)?)?,
-            Did::QualityRecorded,
+            Confirmation::QualityRecorded,
         ),
         ThinkingVerb::Feedback(verb) => {
             let (changed, did) = feedback(context, folder, &run, verb)?;
@@ -123,9 +129,12 @@ fn task_folder(context: &Context, folder: &Path, args: &ThinkingArgs) -> Result<
 }
 
 /// Returns the stage and the outputs; a stage behind `--output PATH` is not taken for a path.
-fn completed(stage: Option<Stage>, outputs: &[String]) -> Result<(Stage, &[String]), Error> {
+fn completed(
+    stage: Option<ThinkingStage>,
+    outputs: &[String],
+) -> Result<(ThinkingStage, &[String]), Error> {
     let behind = outputs.split_last().and_then(|(last, before)| {
-        let stage = Stage::from_name(last)?;
+        let stage = ThinkingStage::from_name(last)?;
         (!before.is_empty()).then_some((stage, before))
     });
     let given = stage.map(|stage| (stage, outputs));
@@ -140,7 +149,7 @@ fn feedback(
     folder: &Path,
     run: &ThinkingRun,
     verb: &FeedbackVerb,
-) -> Result<(ChangeOutcome<Run>, Did), Error> {
+) -> Result<(ChangeOutcome<ThinkingRunState>, Confirmation), Error> {
     match verb {
         FeedbackVerb::Record {
             metric,
@@ -158,11 +167,11 @@ fn feedback(
             let changed = run.record_outcome(context, &execution)?;
             let achieved = changed.state.feedback.goal_achievement;
             let value = achieved.map_or_else(|| "-".to_owned(), |value| value.to_string());
-            Ok((changed, Did::GoalAchieved { value }))
+            Ok((changed, Confirmation::GoalAchieved { value }))
         }
         FeedbackVerb::Apply { from } => {
             let changed = run.apply_lessons(context, &folder.join(from))?;
-            Ok((changed, Did::FeedbackApplied))
+            Ok((changed, Confirmation::FeedbackApplied))
         }
     }
 }
@@ -173,11 +182,11 @@ fn execution(
     metric: Option<&str>,
     target: Option<&str>,
     from: Option<&Path>,
-) -> Result<Execution, Error> {
+) -> Result<MeasuredOutcome, Error> {
     let target = target.map(number).transpose()?;
     let Some(path) = from else {
         let (metric, actual) = pair(metric.unwrap_or_default())?;
-        return Ok(Execution {
+        return Ok(MeasuredOutcome {
             metric,
             actual,
             target: target.unwrap_or_default(),
@@ -201,7 +210,7 @@ fn execution(
         },
         hint: Advice::SayTarget,
     })?;
-    Ok(Execution {
+    Ok(MeasuredOutcome {
         metric: measured.metric,
         actual: measured.actual,
         target,
@@ -217,7 +226,7 @@ pub(crate) fn overview(output: &Output, sheet: &ThinkingSheet) -> Vec<String> {
     let title = here::one_line(&format!("{}  {}", sheet.task_id, sheet.title));
     let title = output.tone(Tone::Strong, title.trim());
     let percent = Some(run.progress_percentage());
-    let standing = here::standing(output, run.overall().name(), percent);
+    let standing = here::standing(output, run.overall_status().name(), percent);
     let mut lines = vec![format!("{title}  {standing}")];
     let fact = |lines: &mut Vec<String>, label: Label, value: String| {
         if !value.is_empty() {
@@ -225,7 +234,7 @@ pub(crate) fn overview(output: &Output, sheet: &ThinkingSheet) -> Vec<String> {
         }
     };
     fact(&mut lines, Label::Goal, here::one_line(&sheet.goal));
-    lines.extend(Stage::ALL.map(|stage| stage_line(output, stage, run.stage(stage))));
+    lines.extend(ThinkingStage::ALL.map(|stage| stage_line(output, stage, run.stage(stage))));
     lines.extend(lessons(output, run));
     let named = |numbers: Vec<(&str, Option<f64>)>| {
         let numbers = numbers.into_iter();
@@ -237,7 +246,7 @@ pub(crate) fn overview(output: &Output, sheet: &ThinkingSheet) -> Vec<String> {
     let weighted = run.evaluation.weighted.map(|score| format!("{score}  "));
     let scores = format!("{}{scores}", weighted.unwrap_or_default());
     fact(&mut lines, Label::Score, here::one_line(&scores));
-    let metrics = Metric::ALL.map(|metric| (metric.name(), run.metrics.get(metric)));
+    let metrics = QualityMetric::ALL.map(|metric| (metric.name(), run.metrics.get(metric)));
     fact(&mut lines, Label::Quality, named(metrics.to_vec()));
     let achieved = run.feedback.goal_achievement.map(|value| value.to_string());
     let achieved = achieved.unwrap_or_default();
@@ -246,9 +255,9 @@ pub(crate) fn overview(output: &Output, sheet: &ThinkingSheet) -> Vec<String> {
 }
 
 /// Returns what earlier tasks learnt for the stage in progress, or the next one.
-fn lessons(output: &Output, run: &Run) -> Vec<String> {
-    let open = |stage: &Stage| run.stage(*stage).status != Status::Completed;
-    let Some(stage) = Stage::ALL.into_iter().find(open) else {
+fn lessons(output: &Output, run: &ThinkingRunState) -> Vec<String> {
+    let open = |stage: &ThinkingStage| run.stage(*stage).status != StageStatus::Completed;
+    let Some(stage) = ThinkingStage::ALL.into_iter().find(open) else {
         return Vec::new();
     };
     let lessons = run.feedback.lessons_for(stage);
@@ -263,12 +272,12 @@ fn lessons(output: &Output, run: &Run) -> Vec<String> {
     lines
 }
 
-fn stage_line(output: &Output, stage: Stage, state: &StageState) -> String {
+fn stage_line(output: &Output, stage: ThinkingStage, state: &StageState) -> String {
     let (mark, tone) = match state.status {
-        Status::Completed => ("✓", Tone::Good),
-        Status::InProgress => ("▶", Tone::Busy),
-        Status::Failed => ("✗", Tone::Bad),
-        Status::Pending => ("·", Tone::Faint),
+        StageStatus::Completed => ("✓", Tone::Good),
+        StageStatus::InProgress => ("▶", Tone::Busy),
+        StageStatus::Failed => ("✗", Tone::Bad),
+        StageStatus::Pending => ("·", Tone::Faint),
     };
     let mut facts = Vec::new();
     if let Some(count) = state.duration_minutes {

@@ -3,10 +3,10 @@
 use crate::commands::here::{cut, duration, one_line, pad, status_word};
 use crate::output::{Output, Tone, exit_code};
 use bowline_engine::operations::thinking::{
-    BoardRow, RunProgress, Stage, Status, ThinkingBoard, read_board,
+    BoardRow, RunProgress, StageStatus, ThinkingBoard, ThinkingStage, read_board,
 };
 use bowline_engine::{Context, Error, advice};
-use bowline_words::message::{Label, Told};
+use bowline_words::message::{Label, OutputNote};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::process::ExitCode;
@@ -36,7 +36,7 @@ pub(crate) fn show(context: &Context, output: &Output, folder: &Path) -> Result<
         return Ok(code);
     }
     if board.rows.is_empty() {
-        output.line(&Told::NoThinkingRuns.say(output.lang));
+        output.line(&OutputNote::NoThinkingRuns.say(output.lang));
         output.line("  bowline thinking new ID --title T --goal G");
     }
     for error in broken {
@@ -44,7 +44,7 @@ pub(crate) fn show(context: &Context, output: &Output, folder: &Path) -> Result<
     }
     table(context, output, &board);
     if !board.complete {
-        output.remark(Label::Note, &Told::TooManyFolders);
+        output.remark(Label::Note, &OutputNote::TooManyFolders);
     }
     Ok(code)
 }
@@ -55,7 +55,12 @@ fn table(context: &Context, output: &Output, board: &ThinkingBoard) {
         .iter()
         .filter_map(|row| row.standing.as_ref().ok());
     let lines: Vec<(Tone, [String; 8])> = standings
-        .map(|one| (tone(one.sheet.run.overall()), cells(context, output, one)))
+        .map(|one| {
+            (
+                tone(one.sheet.run.overall_status()),
+                cells(context, output, one),
+            )
+        })
         .collect();
     if lines.is_empty() {
         return;
@@ -99,7 +104,7 @@ fn cells(context: &Context, output: &Output, one: &RunProgress) -> [String; 8] {
         cut(one_line(&task).trim(), TASK_WIDTH_MAX),
         run.stages.iter().map(|stage| mark(stage.status)).collect(),
         format!("{}%", run.progress_percentage()),
-        status_word(output, run.overall().name()),
+        status_word(output, run.overall_status().name()),
         run.evaluation
             .weighted
             .map_or_else(dash, |score| score.to_string()),
@@ -116,13 +121,13 @@ fn as_json(context: &Context, output: &Output, row: BoardRow) -> Value {
         Err(error) => return json!({ "path": row.path, "error": output.error_json(&error) }),
     };
     let run = &one.sheet.run;
-    let stage = |stage: Stage| (stage.name().into(), run.stage(stage).status.name().into());
-    let stages = Map::from_iter(Stage::ALL.map(stage));
+    let stage = |stage: ThinkingStage| (stage.name().into(), run.stage(stage).status.name().into());
+    let stages = Map::from_iter(ThinkingStage::ALL.map(stage));
     json!({
         "path": row.path,
         "task_id": one.sheet.task_id,
         "title": one.sheet.title,
-        "status": run.overall().name(),
+        "status": run.overall_status().name(),
         "progress_percentage": run.progress_percentage(),
         "current_stage": run.current.name(),
         "stages": stages,
@@ -133,20 +138,20 @@ fn as_json(context: &Context, output: &Output, row: BoardRow) -> Value {
     })
 }
 
-fn mark(status: Status) -> char {
+fn mark(status: StageStatus) -> char {
     match status {
-        Status::Pending => '·',
-        Status::InProgress => '▶',
-        Status::Completed => '✓',
-        Status::Failed => '✗',
+        StageStatus::Pending => '·',
+        StageStatus::InProgress => '▶',
+        StageStatus::Completed => '✓',
+        StageStatus::Failed => '✗',
     }
 }
 
-fn tone(status: Status) -> Tone {
+fn tone(status: StageStatus) -> Tone {
     match status {
-        Status::Pending => Tone::Faint,
-        Status::InProgress => Tone::Busy,
-        Status::Completed => Tone::Good,
-        Status::Failed => Tone::Bad,
+        StageStatus::Pending => Tone::Faint,
+        StageStatus::InProgress => Tone::Busy,
+        StageStatus::Completed => Tone::Good,
+        StageStatus::Failed => Tone::Bad,
     }
 }

@@ -31,12 +31,12 @@ pub(crate) fn page(arguments: &[OsString], lang: Lang) -> Option<String> {
         error.kind(),
         ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     );
-    is_page.then(|| korean_help::framed(&error.render().to_string()))
+    is_page.then(|| korean_help::translate_frame(&error.render().to_string()))
 }
 
 /// Builds the command line in Korean, for pages and completions; not for parsing values.
 pub(crate) fn command() -> Command {
-    let lines: HashMap<_, _> = korean_help::lines().collect();
+    let lines: HashMap<_, _> = korean_help::help_lines().collect();
     let mut command = Cli::command();
     command.build();
     translated(command, "", &mut |path, of, _| {

@@ -11,7 +11,7 @@ const ENGLISH_IN_A_ROW: usize = 2;
 
 #[test]
 fn every_line_of_help_is_in_korean() {
-    let lines: HashMap<_, _> = korean_help::lines().collect();
+    let lines: HashMap<_, _> = korean_help::help_lines().collect();
     let mut wrong = BTreeSet::new();
     let mut said: BTreeMap<String, String> = BTreeMap::new();
     let mut command = Cli::command();
@@ -37,7 +37,7 @@ fn every_line_of_help_is_in_korean() {
     };
     translated(command, "", walk);
     let mut seen = BTreeSet::new();
-    for (key, line) in korean_help::lines() {
+    for (key, line) in korean_help::help_lines() {
         if !seen.insert(key) {
             wrong.insert(format!("twice: \"{key}\""));
         }
@@ -68,7 +68,7 @@ fn every_line_of_help_is_in_korean() {
 fn no_page_has_english_left() {
     for width in [40, 100] {
         pages(command(), width, &mut |name, page| {
-            let page = korean_help::framed(page);
+            let page = korean_help::translate_frame(page);
             assert_eq!(english_in(&page), None, "{name} at {width}:\n{page}");
             for word in ["Usage", "Options", "default:", "ossible", "values:"] {
                 assert!(!page.contains(word), "{word} in {name} at {width}:\n{page}");

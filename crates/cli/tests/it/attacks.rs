@@ -1,7 +1,7 @@
 //! Ways around the gates, each tried for real. `docs/gates.md` claims what is shown here and no more.
 
 use crate::environment::{TestEnvironment, text, write_executable};
-use bowline_test_support::{Lack, skip};
+use bowline_test_support::{MissingRequirement, skip_test};
 use serde_json::json;
 use std::io::Write as _;
 use std::path::Path;
@@ -227,16 +227,24 @@ fn in_the_sandbox_the_shim_is_not_traced() {
     let gated = Gated::new();
     let report = gated.0.run("run-agent --sandbox-report");
     if !report.contains("files") || report.contains("no sandbox") {
-        return skip(Lack::Landlock, "this kernel has no Landlock");
+        return skip_test(MissingRequirement::Landlock, "this kernel has no Landlock");
     }
     let number = match std::env::consts::ARCH {
         "x86_64" => 101,
         "aarch64" => 117,
-        _ => return skip(Lack::SystemCall, "the number of ptrace is not known here"),
+        _ => {
+            return skip_test(
+                MissingRequirement::SystemCall,
+                "the number of ptrace is not known here",
+            );
+        }
     };
     let perl = gated.0.program("perl").args(["-e", "1"]).output();
     if !perl.is_ok_and(|output| output.status.success()) {
-        return skip(Lack::Program, "there is no perl to call the kernel with");
+        return skip_test(
+            MissingRequirement::Program,
+            "there is no perl to call the kernel with",
+        );
     }
     // Seizing does not stop what is traced, and ends with the tracer; attaching would stop the shim.
     let attempt = |request: u32| {
@@ -509,7 +517,7 @@ fn in_the_sandbox_journal_and_seal_are_not_written_and_the_shim_is_out_of_reach(
     let gated = Gated::new();
     let report = gated.0.run("run-agent --sandbox-report");
     if !report.contains("files") || report.contains("no sandbox") {
-        return skip(Lack::Landlock, "this kernel has no Landlock");
+        return skip_test(MissingRequirement::Landlock, "this kernel has no Landlock");
     }
     let journal = gated.0.side().join("state.json.journal.jsonl");
     let seal = gated.0.run_folder().join("seal.json");

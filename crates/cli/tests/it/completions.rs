@@ -1,7 +1,7 @@
 //! `completions`, `schema` and `explain`.
 
 use crate::environment::TestEnvironment;
-use bowline_test_support::{Lack, skip};
+use bowline_test_support::{MissingRequirement, skip_test};
 
 #[test]
 fn completions_name_every_command() {
@@ -15,8 +15,8 @@ fn completions_name_every_command() {
         std::fs::write(&path, script).unwrap();
         match world.program(shell).arg("-n").arg(&path).output() {
             Ok(output) => assert!(output.status.success(), "{shell}: {output:?}"),
-            Err(_) => skip(
-                Lack::Shell,
+            Err(_) => skip_test(
+                MissingRequirement::Shell,
                 &format!("{shell} is not installed; its script is not parsed"),
             ),
         }

@@ -5,7 +5,7 @@ use bowline_engine::formats::StateFormat as _;
 use bowline_engine::formats::develop::DevelopFile;
 use bowline_engine::formats::json::JsonDocument;
 use bowline_engine::machines::develop::DevelopMachine;
-use bowline_engine::machines::table::{Catalogue as _, Cell, EARLIER, rows};
+use bowline_engine::machines::table::{MachineCatalogue as _, PAST_TIME, TableCell, table_rows};
 use serde_json::{Value, json};
 
 /// The command line of each command of the catalogue, and whether an agent gives it.
@@ -104,7 +104,7 @@ const ELSEWHERE: [&str; 3] = [
 
 #[test]
 fn every_command_of_the_machine_has_a_line() {
-    for (name, _) in DevelopMachine::commands() {
+    for (name, _) in DevelopMachine::sample_commands() {
         let here = LINES.iter().any(|(known, ..)| *known == name);
         assert!(here || ELSEWHERE.contains(&name), "{name} is not tested");
     }
@@ -112,14 +112,14 @@ fn every_command_of_the_machine_has_a_line() {
 
 #[test]
 fn every_verb_in_every_state() {
-    let table = rows::<DevelopMachine>();
+    let table = table_rows::<DevelopMachine>();
     let mut tried = std::collections::BTreeSet::new();
     let mut hints = 0;
-    for (name, state) in DevelopMachine::states() {
+    for (name, state) in DevelopMachine::sample_states() {
         let world = TestEnvironment::new();
         if state.is_some() {
             let mut value = json!({});
-            DevelopFile::write_state(&state, &mut value, EARLIER);
+            DevelopFile::write_state(&state, &mut value, PAST_TIME);
             world.write(
                 ".develop-workflow/state.json",
                 JsonDocument::new(value).text(),
@@ -140,18 +140,20 @@ fn every_verb_in_every_state() {
             let told = world.told(line, &output);
             let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
             match &row.cell {
-                Cell::Moves { to, .. } => {
+                TableCell::Moves { to, .. } => {
                     let code = output.status.code();
                     assert_eq!(code, Some(0), "{name}: {command}\n{told}");
                     let next = serde_json::to_string(&answer["state"]).unwrap();
                     let next = JsonDocument::parse(next.as_bytes()).unwrap();
                     let label = match &answer["state"] {
-                        Value::Null => DevelopMachine::label(&None),
-                        _ => DevelopMachine::label(&DevelopFile::read_state(&next).unwrap().state),
+                        Value::Null => DevelopMachine::state_label(&None),
+                        _ => DevelopMachine::state_label(
+                            &DevelopFile::read_state(&next).unwrap().state,
+                        ),
                     };
                     assert_eq!(&label, to, "{name}: {command}\n{told}");
                 }
-                Cell::Refused { code, .. } => {
+                TableCell::Refused { code, .. } => {
                     // A run that is not there is a file that is not there.
                     let wanted = if *code == "no_run" { "no_file" } else { code };
                     assert_eq!(answer["error"]["code"], wanted, "{name}: {command}\n{told}");

@@ -1,7 +1,7 @@
 //! A world of its own for one test: an empty home, a fixed clock, and no variable of whoever runs the tests.
 
 use bowline_engine::actor::{ACTOR_PERSON, ACTOR_VARIABLE};
-use bowline_test_support::words;
+use bowline_test_support::split_command_line;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -132,7 +132,7 @@ impl TestEnvironment {
     /// `bowline` with the words of a command line; single quotes hold words together.
     pub(crate) fn bowline(&self, line: &str) -> Command {
         let mut command = self.program(env!("CARGO_BIN_EXE_bowline"));
-        command.args(words(line));
+        command.args(split_command_line(line));
         command
     }
 

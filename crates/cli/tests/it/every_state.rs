@@ -7,10 +7,10 @@ use bowline_engine::formats::json::JsonDocument;
 use bowline_engine::formats::memory::task_state::TaskStateFile;
 use bowline_engine::formats::thinking::{ThinkingFile, new_document};
 use bowline_engine::formats::time;
-use bowline_engine::machines::Refuse as _;
-use bowline_engine::machines::plan::{self, Memory, NewStep, PlanMachine, next_id};
-use bowline_engine::machines::table::{AT, Catalogue, EARLIER};
-use bowline_engine::machines::thinking::{self, Run, Seen, ThinkingMachine};
+use bowline_engine::machines::CodedRefusal as _;
+use bowline_engine::machines::plan::{self, NewStep, PlanMachine, TaskMemory, next_id};
+use bowline_engine::machines::table::{MachineCatalogue, PAST_TIME, TABLE_TIME};
+use bowline_engine::machines::thinking::{self, OutputFiles, ThinkingMachine, ThinkingRunState};
 use bowline_engine::{Error, MachineRefusal};
 use bowline_words::Lang;
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ struct Try<C> {
 
 #[test]
 fn thinking() {
-    let template = |state: &Run| {
+    let template = |state: &ThinkingRunState| {
         let world = world();
         world.quietly("thinking new essay-009 --title T --goal G", 0);
         put::<ThinkingFile>(&world, THINKING, state);
@@ -49,7 +49,7 @@ fn thinking() {
 
 #[test]
 fn memory() {
-    let template = |state: &Memory| {
+    let template = |state: &TaskMemory| {
         let world = world();
         world.quietly("memory init", 0);
         put::<TaskStateFile>(&world, TASK_STATE, state);
@@ -76,14 +76,14 @@ struct Played {
 }
 
 fn world() -> TestEnvironment {
-    TestEnvironment::new().with("BOWLINE_CLOCK", &time::format_utc(EARLIER))
+    TestEnvironment::new().with("BOWLINE_CLOCK", &time::format_utc(PAST_TIME))
 }
 
 /// Puts a state into the file of a world, as an editor would.
 fn put<F: StateFormat>(world: &TestEnvironment, file: &str, state: &F::State) {
     let document = JsonDocument::parse(world.read(file).as_bytes()).unwrap();
     let mut value = document.value().clone();
-    F::write_state(state, &mut value, EARLIER);
+    F::write_state(state, &mut value, PAST_TIME);
     world.write(file, document.reconcile(&value).text());
 }
 
@@ -93,26 +93,27 @@ fn play<M, F>(
     words: impl Fn(&M::State, M::Command) -> Option<Try<M::Command>>,
 ) -> Played
 where
-    M: Catalogue,
+    M: MachineCatalogue,
     M::State: std::fmt::Debug + PartialEq,
     F: StateFormat<State = M::State>,
     MachineRefusal: From<M::Refusal>,
 {
     let mut played = Played::default();
     let mut tried = BTreeSet::new();
-    for (state_name, state) in M::states() {
+    for (state_name, state) in M::sample_states() {
         let origin = template(&state);
         let read =
             |text: String| F::read_state(&JsonDocument::parse(text.as_bytes()).unwrap()).unwrap();
         assert_eq!(read(origin.read(file)).state, state, "{state_name}");
         let whole = origin.everything();
-        for (command_name, command) in M::commands() {
+        for (command_name, command) in M::sample_commands() {
             let cell = format!("{state_name}: {command_name}");
             let Some(attempt) = words(&state, command) else {
                 played.beyond.push(cell);
                 continue;
             };
-            let mut world = TestEnvironment::new().with("BOWLINE_CLOCK", &time::format_utc(AT));
+            let mut world =
+                TestEnvironment::new().with("BOWLINE_CLOCK", &time::format_utc(TABLE_TIME));
             if command_name.ends_with("by an agent") {
                 world = world.with("CLAUDECODE", "1");
             }
@@ -128,13 +129,13 @@ where
             let output = process.args(&attempt.words).output().unwrap();
             let told = world.told(&attempt.words.join(" "), &output);
             let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
-            match M::step(&state, attempt.command, AT) {
+            match M::step(&state, attempt.command, TABLE_TIME) {
                 Ok(step) => {
                     played.moved += 1;
                     assert_eq!(output.status.code(), Some(0), "{cell}\n{told}");
                     let now = read(world.read(file)).state;
                     assert_eq!(now, step.next, "{cell}\n{told}");
-                    assert_eq!(M::label(&now), M::label(&step.next), "{cell}");
+                    assert_eq!(M::state_label(&now), M::state_label(&step.next), "{cell}");
                 }
                 Err(refusal) => {
                     played.refused += 1;
@@ -162,7 +163,7 @@ fn thinking_words(command: thinking::Command) -> Try<thinking::Command> {
     let mut words = vec!["thinking".to_owned()];
     let mut add = |more: &[&str]| words.extend(more.iter().map(|&word| word.to_owned()));
     let mut files = Vec::new();
-    let mut see = |seen: &Seen| {
+    let mut see = |seen: &OutputFiles| {
         let made = seen
             .0
             .iter()
@@ -240,7 +241,7 @@ fn thinking_words(command: thinking::Command) -> Try<thinking::Command> {
         }
         C::ApplyFeedback(lesson) => {
             add(&["feedback", "apply", "--from", "other"]);
-            let mut other = new_document(&lesson.task_id, "Other", "", EARLIER)
+            let mut other = new_document(&lesson.task_id, "Other", "", PAST_TIME)
                 .value()
                 .clone();
             let stages: Vec<&str> = lesson.stages.iter().map(|stage| stage.name()).collect();
@@ -256,7 +257,7 @@ fn thinking_words(command: thinking::Command) -> Try<thinking::Command> {
     }
 }
 
-fn plan_words(memory: &Memory, mut command: plan::Command) -> Option<Try<plan::Command>> {
+fn plan_words(memory: &TaskMemory, mut command: plan::Command) -> Option<Try<plan::Command>> {
     use plan::Command as C;
     let mut words = vec!["memory".to_owned()];
     let mut add = |more: &[&str]| words.extend(more.iter().map(|&word| word.to_owned()));

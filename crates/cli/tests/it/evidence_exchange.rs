@@ -1,7 +1,7 @@
 //! Code that is exchanged while the gate's command runs and put back before it ends is no evidence; a real build is.
 
 use crate::environment::{TestEnvironment, text};
-use bowline_test_support::{Lack, skip};
+use bowline_test_support::{MissingRequirement, skip_test};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -210,7 +210,10 @@ fn what_git_ignores_may_come_and_go() {
 fn pass_beside_mounts(it: &Exchange, before: &str, after: &str) -> Option<Output> {
     let able = it.world.program("unshare").args(["-m", "true"]).output();
     if !able.is_ok_and(|it| it.status.success()) {
-        skip(Lack::Mounting, "this user may not make a mount name space");
+        skip_test(
+            MissingRequirement::Mounting,
+            "this user may not make a mount name space",
+        );
         return None;
     }
     let script = format!(
@@ -345,7 +348,7 @@ fn a_real_cargo_test_stays_evidence() {
 fn a_real_npm_test_stays_evidence() {
     let there = std::process::Command::new("npm").arg("--version").output();
     if !there.is_ok_and(|it| it.status.success()) {
-        return skip(Lack::Client, "there is no npm");
+        return skip_test(MissingRequirement::Client, "there is no npm");
     }
     let files = [
         (".gitignore", ".develop-workflow/\nnode_modules/\n"),

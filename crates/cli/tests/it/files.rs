@@ -1,7 +1,7 @@
 //! Files as they come: line ends, marks, links, sizes, and things that are no files.
 
 use crate::environment::{THINKING, TestEnvironment};
-use bowline_test_support::{Lack, skip};
+use bowline_test_support::{MissingRequirement, skip_test};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
 #[test]
@@ -110,8 +110,8 @@ fn a_read_only_folder() {
     let root = std::fs::metadata(world.path("")).unwrap().uid() == 0;
     let setpriv = || world.program("setpriv").arg("--version").output().is_ok();
     if root && !setpriv() {
-        return skip(
-            Lack::Program,
+        return skip_test(
+            MissingRequirement::Program,
             "the super-user may write everywhere, and setpriv is not installed",
         );
     }

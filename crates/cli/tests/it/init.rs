@@ -1,7 +1,7 @@
 //! `bowline init`: what it refuses, what it keeps, and that it leaves as it came. And the question that only a terminal is asked.
 
 use crate::environment::{TestEnvironment, write_executable};
-use bowline_test_support::{Lack, skip};
+use bowline_test_support::{MissingRequirement, skip_test};
 use serde_json::Value;
 use std::io::Write as _;
 use std::process::{Output, Stdio};
@@ -164,8 +164,8 @@ pub(crate) fn on_a_terminal(world: &TestEnvironment, line: &str, typed: &str) ->
     let mut child = match started {
         Ok(child) => child,
         Err(_) => {
-            skip(
-                Lack::Program,
+            skip_test(
+                MissingRequirement::Program,
                 "there is no 'script' to make a terminal with",
             );
             return None;

@@ -2,7 +2,7 @@
 
 use crate::environment::TestEnvironment;
 use bowline_engine::actor::ACTOR_VARIABLE;
-use bowline_test_support::{Lack, skip, wait_until};
+use bowline_test_support::{MissingRequirement, skip_test, wait_until};
 use serde_json::json;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -73,8 +73,8 @@ fn on_a_terminal(world: &TestEnvironment, command: &str) -> Option<Output> {
     match script.spawn() {
         Ok(child) => Some(child.wait_with_output().unwrap()),
         Err(_) => {
-            skip(
-                Lack::Program,
+            skip_test(
+                MissingRequirement::Program,
                 "there is no 'script' to make a terminal with",
             );
             None

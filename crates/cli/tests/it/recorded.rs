@@ -9,7 +9,7 @@ use bowline_engine::formats::time;
 use bowline_engine::machines::Timestamp;
 use bowline_engine::statefiles::ContentHash;
 use bowline_server::client::Client;
-use bowline_test_support::words;
+use bowline_test_support::split_command_line;
 use bowline_words::Lang;
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -56,7 +56,8 @@ impl Past {
     /// Gives the folders of runs outside their projects the names that belong to the copied projects.
     fn move_folders_of_runs(&self) {
         let state = self.world.path("home/state/bowline");
-        let hash = |path: PathBuf| ContentHash::of(path.as_os_str().as_encoded_bytes()).to_string();
+        let hash =
+            |path: PathBuf| ContentHash::of_bytes(path.as_os_str().as_encoded_bytes()).to_string();
         let place = |path: &str| Path::new(PLACE).join(path);
         for (kind, path) in [
             ("develop", "project/.git"),
@@ -77,7 +78,7 @@ impl Past {
         command
             .env("BOWLINE_CLOCK", clock)
             .current_dir(self.world.path(folder))
-            .args(words(line));
+            .args(split_command_line(line));
         command
     }
 
@@ -418,10 +419,10 @@ fn every_version_in_a_journal_comes_back_as_the_build_that_wrote_it_brings_it_ba
             let version = past.world.read(path);
             // A step of a run has no text in the journal: its command is applied anew.
             if let Some(written) = line["after"].as_str() {
-                let read = ContentHash::of(version.as_bytes());
+                let read = ContentHash::of_bytes(version.as_bytes());
                 assert_eq!(read.to_string(), written, "{restore}");
             }
-            let version = ContentHash::of(past.normal(&version).as_bytes());
+            let version = ContentHash::of_bytes(past.normal(&version).as_bytes());
             note(&mut answers, &restore, &version.to_string());
         }
     }

@@ -3,7 +3,7 @@
 use crate::environment::{TestEnvironment, text};
 use bowline_engine::supervisor::relay::{self, RelayRequest};
 use bowline_engine::supervisor::{RELAY_VARIABLE, SandboxSupport};
-use bowline_test_support::{Lack, skip};
+use bowline_test_support::{MissingRequirement, skip_test};
 use serde_json::{Value, json};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -19,8 +19,8 @@ pub(crate) fn enforced() -> bool {
         .iter()
         .all(|(_, _, there)| *there);
     if !whole {
-        skip(
-            Lack::WholeSandbox,
+        skip_test(
+            MissingRequirement::WholeSandbox,
             "this kernel enforces a part of the sandbox only",
         );
     }

@@ -3,7 +3,7 @@
 use crate::environment::TestEnvironment;
 use crate::serve::{Server, live, started};
 use bowline_server::client::Client;
-use bowline_test_support::{Lack, skip, wait_until};
+use bowline_test_support::{MissingRequirement, skip_test, wait_until};
 use bowline_words::Lang;
 use serde_json::{Value, json};
 use std::io::Read as _;
@@ -92,8 +92,8 @@ fn a_watch_on_a_terminal_shows_titles_and_steps_without_their_escapes() {
     script.args(["-qec", &line, "/dev/null"]);
     script.stdin(Stdio::piped()).stdout(Stdio::piped());
     let Ok(mut child) = script.spawn() else {
-        skip(
-            Lack::Program,
+        skip_test(
+            MissingRequirement::Program,
             "there is no 'script' to make a terminal with",
         );
         return;

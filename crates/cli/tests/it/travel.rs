@@ -1,7 +1,7 @@
 //! `history`, `undo` and `restore`.
 
 use crate::environment::{THINKING, TestEnvironment};
-use bowline_engine::statefiles::{Change, Layout, Request, StateFile};
+use bowline_engine::statefiles::{DocumentChange, FileLayout, StateFile, WriteRequest};
 
 #[test]
 fn history() {
@@ -58,11 +58,14 @@ fn an_agent_may_not_go_back() {
 fn history_and_restore_say_where_a_history_begins_and_why() {
     let world = TestEnvironment::planned();
     let text = world.read(THINKING);
-    let file = StateFile::new(Layout::new(world.path(THINKING))).with_journal_bytes_max(8 * 1024);
+    let file =
+        StateFile::new(FileLayout::new(world.path(THINKING))).with_journal_bytes_max(8 * 1024);
     for number in 0..300 {
         let text = text.replace("an essay", &format!("an essay of {number} pages"));
-        let update = |_: &_| Ok::<_, std::convert::Infallible>(Some(Change::to(text.clone())));
-        file.update(&Request::default(), update).unwrap();
+        let update = |_: &_| {
+            Ok::<_, std::convert::Infallible>(Some(DocumentChange::replace_with(text.clone())))
+        };
+        file.update(&WriteRequest::default(), update).unwrap();
     }
     let told = world.run("history thinking");
     let begins = "only the current journal and the one before it are kept";

@@ -363,7 +363,7 @@ impl AgentAttempts {
         let mut number = 0;
         loop {
             let seed = format!("{} {} {number}", context.clock.now_ms(), std::process::id());
-            let hash = ContentHash::of(seed.as_bytes()).to_string();
+            let hash = ContentHash::of_bytes(seed.as_bytes()).to_string();
             let id: String = hash.chars().take(ID_LETTERS).collect();
             if !self.folder.join(&id).exists() {
                 return id;

@@ -421,7 +421,7 @@ impl<'s> EvidenceCollector<'s> {
     /// One command may gather several pieces of evidence, for the same subject from two sources.
     fn evidence_id(&self, what: EvidenceSubject<'_>, source: EvidenceSource) -> String {
         let seed = format!("{} {what:?} {source:?}", self.context.new_request().id);
-        ContentHash::of(seed.as_bytes()).to_string()
+        ContentHash::of_bytes(seed.as_bytes()).to_string()
     }
 
     fn store_evidence(&self, mut evidence: EvidenceRecord) -> Result<EvidenceRecord, Error> {
@@ -447,7 +447,7 @@ pub(crate) fn check_not_cancelled(watch: &dyn CommandObserver, command: &str) ->
 /// Returns the lock name of a run.
 fn run_name(gate: &str, source: EvidenceSource, command: &str, tree: &str) -> String {
     let seed = format!("{gate} {} {tree} {command}", source.name());
-    ContentHash::of(seed.as_bytes()).to_string()
+    ContentHash::of_bytes(seed.as_bytes()).to_string()
 }
 
 /// Returns all readable evidence of a run.

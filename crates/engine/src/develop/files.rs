@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::error::Error;
-use bowline_statefiles::{Change, Layout, StateFile, UpdateError};
+use bowline_statefiles::{DocumentChange, FileLayout, StateFile, UpdateError};
 use bowline_words::message::{Advice, Cause, Why};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -26,8 +26,8 @@ pub(super) fn write_json<T: Serialize>(
         )
     })?;
     let text = text + "\n";
-    let file = StateFile::new(Layout::new(path)).with_disk(context.disk.clone());
-    let change = |_: &_| Ok::<_, Infallible>(Some(Change::to(text.clone())));
+    let file = StateFile::new(FileLayout::new(path)).with_disk(context.disk.clone());
+    let change = |_: &_| Ok::<_, Infallible>(Some(DocumentChange::replace_with(text.clone())));
     match file.update(&context.new_request(), change) {
         Ok(_) => Ok(text),
         Err(UpdateError::File(error)) => Err(Error::File(error)),
@@ -40,7 +40,7 @@ pub(super) fn read_json<T: DeserializeOwned>(
     context: &Context,
     path: &Path,
 ) -> Result<Option<(T, String)>, Error> {
-    let file = StateFile::new(Layout::new(path)).with_disk(context.disk.clone());
+    let file = StateFile::new(FileLayout::new(path)).with_disk(context.disk.clone());
     let snapshot = file.load()?;
     let Some(text) = snapshot.text().ok().flatten() else {
         return Ok(None);

@@ -22,8 +22,8 @@ pub use bowline_gate::advice;
 use bowline_gate::advice::NextCommand;
 use bowline_gate::locate;
 use bowline_gate::sealed::is_stale;
-use bowline_machines::develop::{Gate, Run};
-use bowline_statefiles::{ContentHash, History, kind};
+use bowline_machines::develop::{DevelopRunState, Gate};
+use bowline_statefiles::{ContentHash, JournalHistory, kind};
 use seal::SealState;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -77,10 +77,10 @@ pub(crate) struct JournalFacts {
 }
 
 impl JournalFacts {
-    pub(crate) fn from_history(history: &History) -> Self {
+    pub(crate) fn from_history(history: &JournalHistory) -> Self {
         let mut ledger = JournalFacts::default();
         let mut thrown = JournalFacts::default();
-        for line in history.lines() {
+        for line in history.effective_lines() {
             if line.gone && line.kind != kind::OUTSIDE {
                 thrown = std::mem::take(&mut ledger);
             }
@@ -136,7 +136,7 @@ impl RunRecords {
     pub(crate) fn from_journal(
         context: &Context,
         file: &KnownFile,
-        seen: Option<&Arc<History>>,
+        seen: Option<&Arc<JournalHistory>>,
     ) -> Result<Self, Error> {
         let ledger = JournalFacts::from_history(&*file.file.history_of(seen)?);
         let id = ledger.run.clone();
@@ -180,7 +180,7 @@ impl RunRecords {
     pub(crate) fn next_commands(
         &self,
         context: &Context,
-        run: Option<&Run>,
+        run: Option<&DevelopRunState>,
         looked: Option<&SealState>,
     ) -> Result<Vec<NextCommand>, Error> {
         if self.ledger.run.is_none() {
@@ -227,6 +227,6 @@ pub(crate) fn new_id(context: &Context, file: &Path) -> String {
         .filter(|letter| letter.is_ascii_alphanumeric())
         .collect();
     let seed = format!("{}{}", context.new_request().id, file.display());
-    let hash = ContentHash::of(seed.as_bytes()).to_string();
+    let hash = ContentHash::of_bytes(seed.as_bytes()).to_string();
     format!("{at}-{}", &hash[..RUN_DIGITS])
 }

@@ -81,7 +81,7 @@ pub(crate) fn write_seal(
 ) -> Result<(Seal, String), Error> {
     let rules = policy_of(root)?;
     let files = sealed_files(root, &rules)?;
-    let policy = ContentHash::of(Seal::policy_text(&rules, &files).as_bytes());
+    let policy = ContentHash::of_bytes(Seal::policy_text(&rules, &files).as_bytes());
     let seal = Seal {
         version: VERSION,
         run: run.id.clone(),
@@ -96,7 +96,7 @@ pub(crate) fn write_seal(
         return Ok((seal, String::new()));
     }
     let text = files::write_json(context, &run.file_path(FILE_NAME), &seal)?;
-    Ok((seal, ContentHash::of(text.as_bytes()).to_string()))
+    Ok((seal, ContentHash::of_bytes(text.as_bytes()).to_string()))
 }
 
 /// Returns the variables that decide which programs a command finds, as the sealing person has
@@ -119,7 +119,7 @@ pub(crate) fn read_seal(
         return Ok(None);
     };
     let found = files::read_json::<Seal>(context, &run.file_path(FILE_NAME))?;
-    let ours = |text: &str| ContentHash::of(text.as_bytes()).to_string() == known;
+    let ours = |text: &str| ContentHash::of_bytes(text.as_bytes()).to_string() == known;
     Ok(found.filter(|(_, text)| ours(text)).map(|(seal, _)| seal))
 }
 

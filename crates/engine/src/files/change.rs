@@ -14,7 +14,9 @@ use bowline_formats::three_way_merge::{contains_added_items, count_differences, 
 use bowline_formats::time;
 use bowline_formats::transition::{LINE_TYPE, Transition};
 use bowline_machines::Machine;
-use bowline_statefiles::{Change, Request, Situation, Snapshot, UpdateError, Updated};
+use bowline_statefiles::{
+    DocumentChange, FileSituation, FileSnapshot, UpdateError, UpdateOutcome, WriteRequest,
+};
 use bowline_words::message::PathTrouble;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -110,15 +112,15 @@ impl KnownFile {
         moved: ChangeRecord,
     ) -> Result<ChangeOutcome, Error> {
         let request = context.new_request();
-        let decide = |snapshot: &Snapshot| -> Result<Option<Change>, Box<Error>> {
+        let decide = |snapshot: &FileSnapshot| -> Result<Option<DocumentChange>, Box<Error>> {
             if snapshot.bytes.is_some() {
                 return Err(Box::new(Error::AlreadyExists {
                     path: self.path.clone(),
                 }));
             }
-            let change = Change {
+            let change = DocumentChange {
                 transition: Some(self.transition_line(context, document.value(), &moved)),
-                ..Change::to(document.text())
+                ..DocumentChange::replace_with(document.text())
             };
             Ok(Some(change))
         };
@@ -172,7 +174,7 @@ impl KnownFile {
         command: impl Fn(
             &JsonDocument,
             &StateOf<K>,
-            &Snapshot,
+            &FileSnapshot,
         ) -> Result<<K::Machine as Machine>::Command, Error>,
         describe: impl Fn(&StateOf<K>, &StateOf<K>) -> ChangeRecord,
     ) -> Result<ChangeOutcome<StateOf<K>>, Error>
@@ -225,7 +227,7 @@ impl KnownFile {
         context: &Context,
         decide: impl Fn(
             Option<&JsonDocument>,
-            &Snapshot,
+            &FileSnapshot,
         ) -> Result<(Option<JsonDocument>, ChangeRecord), Error>,
     ) -> Result<ChangeOutcome, Error> {
         let changed = self.repair_and_change(context, |document, snapshot| {
@@ -286,7 +288,7 @@ impl KnownFile {
         }
         if !context.dry_run {
             // Taking the lock completes the committed changes.
-            drop(self.file.hold(&context.new_request())?);
+            drop(self.file.lock_for_writing(&context.new_request())?);
             if self.path.symlink_metadata().is_err() {
                 self.restore_damaged(context, &[missing_finding(&self.file.load()?)])?;
             }
@@ -300,7 +302,7 @@ impl KnownFile {
         context: &Context,
         mut decide: impl FnMut(
             Option<&JsonDocument>,
-            &Snapshot,
+            &FileSnapshot,
         ) -> Result<Option<DecidedChange>, DecisionStop>,
     ) -> Result<Option<ChangeOutcome>, Error> {
         let mut restored = Vec::new();
@@ -357,7 +359,7 @@ impl KnownFile {
         taken_back: &mut Option<TakenBack>,
         mut decide: impl FnMut(
             Option<&JsonDocument>,
-            &Snapshot,
+            &FileSnapshot,
         ) -> Result<Option<DecidedChange>, DecisionStop>,
     ) -> Result<Option<ChangeOutcome>, DecisionStop> {
         let request = context.new_request();
@@ -400,15 +402,15 @@ impl KnownFile {
                 may_grow(document.as_ref(), next)?;
             }
             let basis = match &decided.next {
-                Some(next) => Change::to(next.text()),
-                None => Change::removal(),
+                Some(next) => DocumentChange::replace_with(next.text()),
+                None => DocumentChange::removal(),
             };
             // A removed document is shown once more.
             let Some(shown) = decided.next.as_ref().or(document.as_ref()) else {
                 return Ok(None);
             };
             let moved = &decided.moved;
-            let change = Change {
+            let change = DocumentChange {
                 transition: Some(self.transition_line(context, shown.value(), moved)),
                 important: moved.important,
                 effects: moved.effects.as_ref().map(PendingEffect::to_raw),
@@ -464,9 +466,9 @@ impl KnownFile {
     fn commit_decision<E: From<Error>>(
         &self,
         context: &Context,
-        request: &Request,
-        mut decide: impl FnMut(&Snapshot) -> Result<Option<Change>, E>,
-    ) -> Result<Updated, UpdateError<E>> {
+        request: &WriteRequest,
+        mut decide: impl FnMut(&FileSnapshot) -> Result<Option<DocumentChange>, E>,
+    ) -> Result<UpdateOutcome, UpdateError<E>> {
         if !context.dry_run {
             let seen = context.seen.version_of(&self.path);
             let updated = self.file.update(request, |snapshot| {
@@ -478,7 +480,7 @@ impl KnownFile {
         }
         let snapshot = self.file.load()?;
         decide(&snapshot).map_err(UpdateError::Refused)?;
-        Ok(Updated {
+        Ok(UpdateOutcome {
             seq: None,
             snapshot,
         })
@@ -486,10 +488,10 @@ impl KnownFile {
 
     /// Returns the document that a dry run continues with where a real run would have created the
     /// file first.
-    fn begun_for_a_dry_run(&self, context: &Context, snapshot: &Snapshot) -> Option<Vec<u8>> {
+    fn begun_for_a_dry_run(&self, context: &Context, snapshot: &FileSnapshot) -> Option<Vec<u8>> {
         let begins = context.dry_run
             && self.kind.begins_by_itself()
-            && matches!(snapshot.situation, Situation::Absent);
+            && matches!(snapshot.situation, FileSituation::Absent);
         let document =
             begins.then(|| kinds::initial_document(self.kind, &self.path, context.now()));
         Some(document??.text().as_bytes().to_vec())
@@ -544,7 +546,10 @@ impl KnownFile {
     pub(crate) fn fix_document(
         &self,
         context: &Context,
-        decide: impl Fn(&JsonDocument, &Snapshot) -> Result<Option<(JsonDocument, ChangeRecord)>, Error>,
+        decide: impl Fn(
+            &JsonDocument,
+            &FileSnapshot,
+        ) -> Result<Option<(JsonDocument, ChangeRecord)>, Error>,
     ) -> Result<Option<ChangeOutcome>, Error> {
         let outcome = self.change_once(context, &mut None, |document, snapshot| {
             let document = document.ok_or_else(|| self.no_file())?;

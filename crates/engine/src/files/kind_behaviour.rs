@@ -16,8 +16,8 @@ use bowline_formats::finding::Finding;
 use bowline_formats::json::{JsonDocument, value_at};
 use bowline_formats::orchestrate;
 use bowline_machines::Timestamp;
-use bowline_machines::develop::{Phase, Run};
-use bowline_statefiles::{Situation, Snapshot, Source, StateFile};
+use bowline_machines::develop::{DevelopPhase, DevelopRunState};
+use bowline_statefiles::{FileSituation, FileSnapshot, RepairSource, StateFile};
 use bowline_words::message as words;
 use serde_json::Value;
 use std::path::Path;
@@ -34,12 +34,12 @@ pub(crate) trait KindBehaviour: Sync {
     }
 
     /// True if a file that does not exist should.
-    fn is_missing(&self, _: &KnownFile, snapshot: &Snapshot) -> bool {
-        matches!(snapshot.situation, Situation::Missing { .. })
+    fn is_missing(&self, _: &KnownFile, snapshot: &FileSnapshot) -> bool {
+        matches!(snapshot.situation, FileSituation::Missing { .. })
     }
 
     /// Fails if no decision may be based on the file as it is.
-    fn check_snapshot(&self, _: &Snapshot) -> Result<(), Vec<Finding>> {
+    fn check_snapshot(&self, _: &FileSnapshot) -> Result<(), Vec<Finding>> {
         Ok(())
     }
 
@@ -47,7 +47,7 @@ pub(crate) trait KindBehaviour: Sync {
     fn trusted_document(
         &self,
         _: &KnownFile,
-        _: &Snapshot,
+        _: &FileSnapshot,
         document: JsonDocument,
     ) -> Result<TrustedDocument, Vec<Finding>> {
         Ok((document, Vec::new()))
@@ -59,7 +59,7 @@ pub(crate) trait KindBehaviour: Sync {
     }
 
     /// Returns the run that a file claims, trusted or not.
-    fn claimed_run(&self, _: &KnownFile) -> Result<Option<Run>, Error> {
+    fn claimed_run(&self, _: &KnownFile) -> Result<Option<DevelopRunState>, Error> {
         Ok(None)
     }
 
@@ -70,7 +70,12 @@ pub(crate) trait KindBehaviour: Sync {
     }
 
     /// Returns a document as it may be restored from another source.
-    fn restored_document(&self, _: &KnownFile, _: &Source, document: JsonDocument) -> JsonDocument {
+    fn restored_document(
+        &self,
+        _: &KnownFile,
+        _: &RepairSource,
+        document: JsonDocument,
+    ) -> JsonDocument {
         document
     }
 
@@ -127,15 +132,15 @@ impl KindBehaviour for StandaloneFile {}
 struct BackedUpFile;
 
 impl KindBehaviour for BackedUpFile {
-    fn is_missing(&self, file: &KnownFile, snapshot: &Snapshot) -> bool {
+    fn is_missing(&self, file: &KnownFile, snapshot: &FileSnapshot) -> bool {
         match snapshot.situation {
-            Situation::Missing { .. } => true,
+            FileSituation::Missing { .. } => true,
             // Without a journal, Bowline did not remove it: a copy shows that it should exist.
-            Situation::Absent => snapshot.seq == 0 && file.kind.has_copies(&file.path),
-            Situation::Unmanaged
-            | Situation::Clean
-            | Situation::RolledForward { .. }
-            | Situation::Outside { .. } => false,
+            FileSituation::Absent => snapshot.seq == 0 && file.kind.has_copies(&file.path),
+            FileSituation::Unmanaged
+            | FileSituation::Clean
+            | FileSituation::RolledForward { .. }
+            | FileSituation::Outside { .. } => false,
         }
     }
 }
@@ -144,7 +149,7 @@ impl KindBehaviour for BackedUpFile {
 struct CurrentTask;
 
 impl KindBehaviour for CurrentTask {
-    fn is_missing(&self, file: &KnownFile, snapshot: &Snapshot) -> bool {
+    fn is_missing(&self, file: &KnownFile, snapshot: &FileSnapshot) -> bool {
         BackedUpFile.is_missing(file, snapshot)
     }
 
@@ -167,19 +172,19 @@ impl KindBehaviour for GuardedRun {
     }
 
     /// A run that is over may be removed without Bowline.
-    fn is_missing(&self, file: &KnownFile, snapshot: &Snapshot) -> bool {
+    fn is_missing(&self, file: &KnownFile, snapshot: &FileSnapshot) -> bool {
         trust::is_missing(&file.path, &file.file, snapshot)
     }
 
     /// A change would set an unreadable journal aside, and the state of the gates would be lost.
-    fn check_snapshot(&self, snapshot: &Snapshot) -> Result<(), Vec<Finding>> {
+    fn check_snapshot(&self, snapshot: &FileSnapshot) -> Result<(), Vec<Finding>> {
         trust::check_run_readable(snapshot)
     }
 
     fn trusted_document(
         &self,
         file: &KnownFile,
-        snapshot: &Snapshot,
+        snapshot: &FileSnapshot,
         document: JsonDocument,
     ) -> Result<TrustedDocument, Vec<Finding>> {
         // A document that cannot be parsed is reported by its own findings.
@@ -191,7 +196,7 @@ impl KindBehaviour for GuardedRun {
         trust::untrusted_text(&file.path, &file.file).ok().flatten()
     }
 
-    fn claimed_run(&self, file: &KnownFile) -> Result<Option<Run>, Error> {
+    fn claimed_run(&self, file: &KnownFile) -> Result<Option<DevelopRunState>, Error> {
         trust::claimed_run(&file.file)
     }
 
@@ -204,10 +209,10 @@ impl KindBehaviour for GuardedRun {
     fn restored_document(
         &self,
         file: &KnownFile,
-        source: &Source,
+        source: &RepairSource,
         text: JsonDocument,
     ) -> JsonDocument {
-        let known = matches!(source, Source::Journal | Source::Version { .. });
+        let known = matches!(source, RepairSource::Journal | RepairSource::Version { .. });
         match trust::proven_progress(&file.path) {
             Ok(proven) if !known => trust::limit_phase(&text, &proven),
             Ok(_) | Err(_) => text,
@@ -233,7 +238,7 @@ impl KindBehaviour for GuardedRun {
     ) -> Vec<FileNotice> {
         if view
             .develop_run()
-            .is_none_or(|run| run.phase == Phase::Done)
+            .is_none_or(|run| run.phase == DevelopPhase::Done)
         {
             return Vec::new();
         }
@@ -281,9 +286,9 @@ impl KindBehaviour for PlannedRun {
             }
             Some(told) => {
                 let is = told.to_string();
-                found.findings[at].message = words::Found::Derived { is, makes };
+                found.findings[at].message = words::FileFinding::Derived { is, makes };
             }
-            None => found.findings[at].message = words::Found::DerivedMissing { makes },
+            None => found.findings[at].message = words::FileFinding::DerivedMissing { makes },
         }
         if let Some(value) = found.fixed.pointer_mut(place) {
             *value = total.into();

@@ -16,10 +16,13 @@ use bowline_formats::foreign::OTHER_PROGRAM;
 use bowline_formats::json::{JsonDocument, ParseError};
 use bowline_formats::orchestrate::{FOREIGN, mask_webhooks};
 use bowline_formats::thinking::ThinkingSheet;
-use bowline_machines::develop::Run;
-use bowline_machines::plan::Memory;
-use bowline_statefiles::{ContentHash, History, Rescue, Situation, Snapshot, Source, StateFile};
-use bowline_words::message::Found;
+use bowline_machines::develop::DevelopRunState;
+use bowline_machines::plan::TaskMemory;
+use bowline_statefiles::{
+    ContentHash, FileSituation, FileSnapshot, JournalHistory, RepairCallbacks, RepairSource,
+    StateFile,
+};
+use bowline_words::message::FileFinding;
 use serde_json::Value;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -51,7 +54,7 @@ pub struct FileView {
     /// Hash of the document if it is an outside edit that the journal does not know yet.
     pub(crate) edited: Option<ContentHash>,
     /// History up to that line, for a kind that is not trusted without it.
-    pub(crate) history: Option<Arc<History>>,
+    pub(crate) history: Option<Arc<JournalHistory>>,
 }
 
 impl FileView {
@@ -75,14 +78,14 @@ impl FileView {
         }
     }
 
-    pub fn memory(&self) -> Option<&Memory> {
+    pub fn memory(&self) -> Option<&TaskMemory> {
         match &self.examined.state {
             DocumentState::TaskState(memory) => Some(memory),
             _ => None,
         }
     }
 
-    pub fn develop_run(&self) -> Option<&Run> {
+    pub fn develop_run(&self) -> Option<&DevelopRunState> {
         match &self.examined.state {
             DocumentState::Develop(run) => run.as_deref(),
             _ => None,
@@ -231,7 +234,7 @@ impl KnownFile {
         }
     }
 
-    fn view_of(&self, snapshot: &Snapshot) -> Result<FileView, Error> {
+    fn view_of(&self, snapshot: &FileSnapshot) -> Result<FileView, Error> {
         let Some(bytes) = &snapshot.bytes else {
             return Err(match self.kind.behaviour().is_missing(self, snapshot) {
                 true => self.damaged_error(vec![missing_finding(snapshot)]),
@@ -279,7 +282,7 @@ impl KnownFile {
     /// Limits a document to its trusted contents.
     fn limit_to_trusted(
         &self,
-        snapshot: &Snapshot,
+        snapshot: &FileSnapshot,
         document: JsonDocument,
         notices: &mut Vec<FileNotice>,
     ) -> Result<JsonDocument, Vec<Finding>> {
@@ -302,7 +305,11 @@ impl KnownFile {
     /// Returns the error code for a file of another program, if it is one.
     fn foreign_code(&self, findings: &[Finding]) -> Option<&'static str> {
         let codes = || findings.iter().map(|finding| finding.code);
-        let is_no_object = || findings.iter().any(|it| it.message == Found::NotAnObject);
+        let is_no_object = || {
+            findings
+                .iter()
+                .any(|it| it.message == FileFinding::NotAnObject)
+        };
         match codes().find(|code| [FOREIGN, OTHER_PROGRAM].contains(code)) {
             // Foreign content written over a develop run of ours must not end its gates.
             Some(_) if self.kind == FileKind::Develop && self.has_past() => None,
@@ -314,12 +321,12 @@ impl KnownFile {
     /// True if Bowline ever wrote the file.
     fn has_past(&self) -> bool {
         let snapshot = self.file.load();
-        !snapshot.is_ok_and(|it| it.situation == Situation::Unmanaged && !it.journal_damaged)
+        !snapshot.is_ok_and(|it| it.situation == FileSituation::Unmanaged && !it.journal_damaged)
             || self.kind == FileKind::Develop && bowline_gate::locate::has_begun(&self.path)
     }
 
     /// Returns the notices of a snapshot; `held` is true if it was taken under the lock.
-    fn snapshot_notices(snapshot: &Snapshot, held: bool) -> Vec<FileNotice> {
+    fn snapshot_notices(snapshot: &FileSnapshot, held: bool) -> Vec<FileNotice> {
         let mut notices: Vec<FileNotice> = snapshot
             .findings
             .iter()
@@ -329,22 +336,24 @@ impl KnownFile {
             })
             .collect();
         match &snapshot.situation {
-            Situation::RolledForward { lines } => notices.push(FileNotice::RolledForward {
+            FileSituation::RolledForward { lines } => notices.push(FileNotice::RolledForward {
                 lines: *lines,
                 completed: held,
             }),
-            Situation::Outside { .. } => notices.push(FileNotice::OutsideEdit { lost: Vec::new() }),
-            Situation::Absent
-            | Situation::Unmanaged
-            | Situation::Clean
-            | Situation::Missing { .. } => {}
+            FileSituation::Outside { .. } => {
+                notices.push(FileNotice::OutsideEdit { lost: Vec::new() })
+            }
+            FileSituation::Absent
+            | FileSituation::Unmanaged
+            | FileSituation::Clean
+            | FileSituation::Missing { .. } => {}
         }
         notices
     }
 
     /// Completes notices about an outside edit. Reads much of the journal: never called while the
     /// lock is held.
-    fn report_lost(&self, notices: &mut [FileNotice], edit: &Snapshot, edited: &Value) {
+    fn report_lost(&self, notices: &mut [FileNotice], edit: &FileSnapshot, edited: &Value) {
         for notice in notices {
             let (FileNotice::OutsideEdit { .. }, Some(bytes)) = (&notice, &edit.bytes) else {
                 continue;
@@ -355,7 +364,7 @@ impl KnownFile {
             let Ok(history) = self.file.history_of(edit.history.as_ref()) else {
                 continue;
             };
-            let hash = ContentHash::of(bytes);
+            let hash = ContentHash::of_bytes(bytes);
             *notice = match lost_updates::by_edit(self.kind, &history, last, hash, edited) {
                 OutsideEditKind::PutBack { sequence, taken } => {
                     FileNotice::PutBack { sequence, taken }
@@ -376,7 +385,7 @@ impl KnownFile {
     pub(crate) fn archive_copy(&self, context: &Context) -> Result<Option<PathBuf>, Error> {
         let copy = || {
             let request = context.new_request();
-            self.file.archive(&request, &|text| self.is_good(text))
+            self.file.archive_copy(&request, &|text| self.is_good(text))
         };
         if let Some(copy) = copy()? {
             return Ok(Some(copy));
@@ -390,7 +399,7 @@ impl KnownFile {
     }
 
     /// Refuses a decision based on a version that is no longer current. Called under the lock.
-    pub(crate) fn check_current(&self, seen: Option<u64>, now: &Snapshot) -> Result<(), Error> {
+    pub(crate) fn check_current(&self, seen: Option<u64>, now: &FileSnapshot) -> Result<(), Error> {
         match seen.is_none_or(|seen| seen == version_of(now)) {
             true => Ok(()),
             false => Err(Error::MovedOn {
@@ -431,7 +440,7 @@ impl KnownFile {
         let beyond = self.kind.behaviour();
         let unbelievable = || beyond.untrusted_text(self);
         let found = RefCell::new(String::new());
-        let rescue = Rescue {
+        let rescue = RepairCallbacks {
             validate: &|text| self.is_good(text) && Some(text) != unbelievable().as_deref(),
             rebuild: &|| {
                 // A readable file knows more than the boxes of its plan.
@@ -455,14 +464,14 @@ impl KnownFile {
         };
         let recovered = self
             .file
-            .recover(&context.new_request(), &reason, &rescue)?;
+            .recover_document(&context.new_request(), &reason, &rescue)?;
         let from = match recovered.source {
-            Source::Intact => return Ok(None),
-            Source::Journal => RestoreSource::Journal,
-            Source::Version { seq } => RestoreSource::Version(seq),
-            Source::Backup(path) | Source::Archive(path) => RestoreSource::Copy(path),
-            Source::Rebuilt => RestoreSource::Rebuilt,
-            Source::Empty => RestoreSource::Anew,
+            RepairSource::Intact => return Ok(None),
+            RepairSource::Journal => RestoreSource::Journal,
+            RepairSource::Version { seq } => RestoreSource::Version(seq),
+            RepairSource::Backup(path) | RepairSource::Archive(path) => RestoreSource::Copy(path),
+            RepairSource::Rebuilt => RestoreSource::Rebuilt,
+            RepairSource::Empty => RestoreSource::Anew,
         };
         Ok(Some(RestoredFile {
             notice: FileNotice::Restored {
@@ -476,7 +485,7 @@ impl KnownFile {
 
 impl KnownFile {
     /// Returns a document as it may be restored after damage: no gate is open.
-    fn restored_text(&self, context: &Context, source: &Source, text: &str) -> String {
+    fn restored_text(&self, context: &Context, source: &RepairSource, text: &str) -> String {
         let Ok(document) = Self::parse(text.as_bytes()) else {
             return text.to_owned();
         };
@@ -491,20 +500,20 @@ impl KnownFile {
     }
 }
 
-fn version_of(snapshot: &Snapshot) -> u64 {
+fn version_of(snapshot: &FileSnapshot) -> u64 {
     snapshot.seq + u64::from(is_unnoted_edit(snapshot))
 }
 
-fn is_unnoted_edit(snapshot: &Snapshot) -> bool {
-    matches!(snapshot.situation, Situation::Outside { .. }) && snapshot.unnoted
+fn is_unnoted_edit(snapshot: &FileSnapshot) -> bool {
+    matches!(snapshot.situation, FileSituation::Outside { .. }) && snapshot.unnoted
 }
 
 /// Returns the hash of a document that is an outside edit which the journal does not know yet.
-pub(crate) fn unnoted_edit(snapshot: &Snapshot) -> Option<ContentHash> {
+pub(crate) fn unnoted_edit(snapshot: &FileSnapshot) -> Option<ContentHash> {
     let bytes = snapshot.bytes.as_ref();
     bytes
         .filter(|_| is_unnoted_edit(snapshot))
-        .map(|bytes| ContentHash::of(bytes))
+        .map(|bytes| ContentHash::of_bytes(bytes))
 }
 
 fn unparsable_finding(error: &ParseError) -> Finding {
@@ -517,14 +526,14 @@ fn unparsable_finding(error: &ParseError) -> Finding {
     }
 }
 
-fn missing_finding(snapshot: &Snapshot) -> Finding {
+fn missing_finding(snapshot: &FileSnapshot) -> Finding {
     let left = match snapshot.situation {
-        Situation::Absent => Found::AllGone,
-        Situation::Unmanaged
-        | Situation::Clean
-        | Situation::RolledForward { .. }
-        | Situation::Outside { .. }
-        | Situation::Missing { .. } => Found::FileGone,
+        FileSituation::Absent => FileFinding::AllGone,
+        FileSituation::Unmanaged
+        | FileSituation::Clean
+        | FileSituation::RolledForward { .. }
+        | FileSituation::Outside { .. }
+        | FileSituation::Missing { .. } => FileFinding::FileGone,
     };
     Finding {
         severity: Severity::Fatal,

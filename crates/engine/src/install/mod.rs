@@ -12,7 +12,7 @@ use bowline_formats::client_hooks::{self, HookLayout, LAUNCHER, PROGRAM, ShimLoc
 use bowline_formats::json::JsonDocument;
 use bowline_gate::decision::has_closed_gate;
 use bowline_gate::{locate, run_trust};
-use bowline_statefiles::write_whole;
+use bowline_statefiles::write_atomically;
 use bowline_words::message::{Advice, Notice as Told, Why, Wrong};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
@@ -260,7 +260,7 @@ pub fn carry_out(context: &Context, plan: &InstallPlan) -> Result<(), Error> {
     }
     for edit in &plan.edits {
         match &edit.after {
-            Some(bytes) => write_whole(&*context.disk, &edit.path, bytes, edit.executable)?,
+            Some(bytes) => write_atomically(&*context.disk, &edit.path, bytes, edit.executable)?,
             None => context
                 .disk
                 .unlink(&edit.path)

@@ -3,11 +3,13 @@
 use super::{display_path, not_run, system_cause};
 use bowline_statefiles as statefiles;
 use bowline_supervisor as supervisor;
-use bowline_words::message::{AgentTrouble, FileAction, FileTrouble, IrregularFile, NotRun, Owner};
+use bowline_words::message::{
+    AgentTrouble, FileAction, FileTrouble, IrregularFile, LockOwnerText, NotRun,
+};
 use std::io;
 
-pub(super) fn file_trouble(error: &statefiles::Error) -> FileTrouble {
-    use statefiles::Error as E;
+pub(super) fn file_trouble(error: &statefiles::StateFileError) -> FileTrouble {
+    use statefiles::StateFileError as E;
     match error {
         E::Locked {
             path,
@@ -15,7 +17,7 @@ pub(super) fn file_trouble(error: &statefiles::Error) -> FileTrouble {
             waited_ms,
         } => FileTrouble::Locked {
             path: display_path(path),
-            owner: Owner {
+            owner: LockOwnerText {
                 pid: owner.pid,
                 host: owner.host.clone(),
                 what: match owner.pid {
@@ -227,8 +229,8 @@ mod tests {
     use bowline_words::Lang;
     use std::path::Path;
 
-    fn refused_by(operation: statefiles::FileOperation) -> statefiles::Error {
-        statefiles::Error::Io {
+    fn refused_by(operation: statefiles::FileOperation) -> statefiles::StateFileError {
+        statefiles::StateFileError::Io {
             path: "/w/state.json".into(),
             operation,
             source: io::Error::other("gone"),
@@ -259,7 +261,7 @@ mod tests {
         }
         let what = statefiles::IrregularEntry::Folder;
         let path = Path::new("/w/a").to_owned();
-        let trouble = file_trouble(&statefiles::Error::NotRegular { path, what });
+        let trouble = file_trouble(&statefiles::StateFileError::NotRegular { path, what });
         let korean = "/w/a는 일반 파일이 아니라 폴더입니다";
         assert_eq!(trouble.say(Lang::Ko).0, korean);
     }

@@ -20,7 +20,8 @@ use bowline_supervisor as supervisor;
 use bowline_supervisor::StartError;
 use bowline_words::Lang;
 use bowline_words::message::{
-    Cause, No, NoGroup, NotRun, Notice as NoticeWords, Origin as OriginWords, Passage, Trouble,
+    Cause, FailureMessage, NoGroup, NotRun, Notice as NoticeWords, Origin as OriginWords, Passage,
+    Trouble,
 };
 use errors::{agent_trouble, file_trouble};
 use std::io;
@@ -95,29 +96,31 @@ impl Error {
     }
 
     /// Returns the message, in no language yet.
-    pub fn message(&self) -> No {
-        No::Trouble(match self {
+    pub fn message(&self) -> FailureMessage {
+        FailureMessage::Trouble(match self {
             Error::Refused(refusal) => {
                 return match refusal {
                     MachineRefusal::Thinking(refusal) => {
-                        No::Thinking(refusals::thinking_message(refusal))
+                        FailureMessage::Thinking(refusals::thinking_message(refusal))
                     }
-                    MachineRefusal::Plan(refusal) => No::Plan(refusals::plan_message(refusal)),
+                    MachineRefusal::Plan(refusal) => {
+                        FailureMessage::Plan(refusals::plan_message(refusal))
+                    }
                     MachineRefusal::Develop(refusal) => {
-                        No::Develop(refusals::develop_message(refusal))
+                        FailureMessage::Develop(refusals::develop_message(refusal))
                     }
                     MachineRefusal::Orchestrate(refusal) => {
-                        No::Orchestrate(refusals::orchestrate_message(refusal))
+                        FailureMessage::Orchestrate(refusals::orchestrate_message(refusal))
                     }
                 };
             }
-            Error::Path(trouble) => return No::Path(trouble.clone()),
-            Error::Evidence(trouble) => return No::Evidence(trouble.clone()),
-            Error::File(error) => return No::File(file_trouble(error)),
-            Error::Agent(error) => return No::Agent(agent_trouble(error)),
+            Error::Path(trouble) => return FailureMessage::Path(trouble.clone()),
+            Error::Evidence(trouble) => return FailureMessage::Evidence(trouble.clone()),
+            Error::File(error) => return FailureMessage::File(file_trouble(error)),
+            Error::Agent(error) => return FailureMessage::Agent(agent_trouble(error)),
             Error::AfterRepair { error, .. } => return error.message(),
             Error::BadInput { message, hint } => {
-                return No::Input(message.clone(), hint.clone());
+                return FailureMessage::Input(message.clone(), hint.clone());
             }
             Error::NoFile { kind, path } => Trouble::NoFile {
                 kind: kind.name().into(),
@@ -218,9 +221,11 @@ impl Error {
             Error::PersonNotShown { refused, missing } => {
                 // Without naming the actor.
                 let refused = Box::new(match &**refused {
-                    Error::NeedsPerson { what } => No::Trouble(Trouble::NeedsPersonAtAll {
-                        what: (*what).into(),
-                    }),
+                    Error::NeedsPerson { what } => {
+                        FailureMessage::Trouble(Trouble::NeedsPersonAtAll {
+                            what: (*what).into(),
+                        })
+                    }
                     other => other.message(),
                 });
                 let (variable, person) = (ACTOR_VARIABLE.into(), ACTOR_PERSON.into());
@@ -363,7 +368,7 @@ impl Error {
         let mut causes = Vec::new();
         let mut source = std::error::Error::source(self);
         while let Some(error) = source {
-            causes.push(match error.downcast_ref::<statefiles::Error>() {
+            causes.push(match error.downcast_ref::<statefiles::StateFileError>() {
                 Some(error) => file_trouble(error).say(lang).0,
                 None => error_cause(error).say(lang),
             });

@@ -1,7 +1,7 @@
 //! Converts refusals of the machines to messages.
 
-use bowline_machines::plan::{StepStatus, TaskStatus};
-use bowline_machines::thinking::{Check, Criterion};
+use bowline_machines::plan::{PlanTaskStatus, StepStatus};
+use bowline_machines::thinking::{ThresholdCheck, ThresholdQuantity};
 use bowline_machines::{RefusalSubject, develop, orchestrate, plan, thinking};
 use bowline_words::message::{
     DevelopNo, Measure, OrchestrateNo, PlanNo, Shortfall, Status, Thing, ThinkingNo,
@@ -33,20 +33,20 @@ pub(super) fn thinking_message(refusal: &thinking::Refusal) -> ThinkingNo {
             current,
             way,
         } => {
-            let (stage, status) = (stage.name(), Status::of(status));
+            let (stage, status) = (stage.name(), Status::from_word(status));
             let current = current.name();
             match way {
-                thinking::Way::Start => ThinkingNo::NotStarted {
+                thinking::StageAction::Start => ThinkingNo::NotStarted {
                     stage,
                     status,
                     current,
                 },
-                thinking::Way::Complete => ThinkingNo::OtherInProgress {
+                thinking::StageAction::Complete => ThinkingNo::OtherInProgress {
                     stage,
                     status,
                     current,
                 },
-                thinking::Way::Reopen => ThinkingNo::OtherExhausted {
+                thinking::StageAction::Reopen => ThinkingNo::OtherExhausted {
                     stage,
                     status,
                     current,
@@ -65,7 +65,7 @@ pub(super) fn thinking_message(refusal: &thinking::Refusal) -> ThinkingNo {
         },
         R::OverrideNotNeeded { stage, status } => ThinkingNo::OverrideNotNeeded {
             stage: stage.name(),
-            status: Status::of(status),
+            status: Status::from_word(status),
         },
         R::Empty { what } => ThinkingNo::Empty {
             what: subject_thing(*what),
@@ -129,20 +129,20 @@ pub(super) fn plan_message(refusal: &plan::Refusal) -> PlanNo {
     match refusal.clone() {
         R::NoTask => PlanNo::NoTask,
         R::TaskState { id, status, verb } => match status {
-            TaskStatus::Pending => PlanNo::TaskPending { id, verb },
-            TaskStatus::InProgress => PlanNo::TaskInProgress { id, verb },
-            TaskStatus::Completed | TaskStatus::Cancelled => PlanNo::TaskClosed {
+            PlanTaskStatus::Pending => PlanNo::TaskPending { id, verb },
+            PlanTaskStatus::InProgress => PlanNo::TaskInProgress { id, verb },
+            PlanTaskStatus::Completed | PlanTaskStatus::Cancelled => PlanNo::TaskClosed {
                 id,
-                status: Status::of(status.name()),
+                status: Status::from_word(status.name()),
                 verb,
             },
-            TaskStatus::Failed => PlanNo::TaskFailed { id, verb },
-            TaskStatus::Paused => PlanNo::TaskPaused { id, verb },
+            PlanTaskStatus::Failed => PlanNo::TaskFailed { id, verb },
+            PlanTaskStatus::Paused => PlanNo::TaskPaused { id, verb },
         },
         R::StepState { id, status, verb } => match status {
             StepStatus::Pending | StepStatus::Failed => PlanNo::StepNotBegun {
                 id,
-                status: Status::of(status.name()),
+                status: Status::from_word(status.name()),
                 verb,
             },
             StepStatus::InProgress => PlanNo::StepInProgress { id, verb },
@@ -207,9 +207,9 @@ pub(super) fn develop_message(refusal: &develop::Refusal) -> DevelopNo {
             let names: Vec<&str> = missing.iter().map(|gate| gate.name()).collect();
             let names = names.join(", ");
             match missing.first() {
-                Some(gate) if gate.phase() < phase => DevelopNo::GatesClosedBefore {
+                Some(gate) if gate.opening_phase() < phase => DevelopNo::GatesClosedBefore {
                     missing: names,
-                    phase: gate.phase().name(),
+                    phase: gate.opening_phase().name(),
                 },
                 Some(gate) => DevelopNo::GatesClosedHere {
                     missing: names,
@@ -237,8 +237,8 @@ pub(super) fn develop_message(refusal: &develop::Refusal) -> DevelopNo {
             chars_max: develop::ID_CHARS_MAX,
         },
         R::CheckpointIs { what, id, status } => {
-            let typed = develop::typed(&id);
-            match Status::of(status) {
+            let typed = develop::quote_for_shell(&id);
+            match Status::from_word(status) {
                 status @ (Status::Escalated | Status::Failed) => DevelopNo::CheckpointFailed {
                     what,
                     id,
@@ -257,9 +257,9 @@ pub(super) fn develop_message(refusal: &develop::Refusal) -> DevelopNo {
 }
 
 pub(super) fn orchestrate_message(refusal: &orchestrate::Refusal) -> OrchestrateNo {
+    use orchestrate::NodeStatus as S;
     use orchestrate::Refusal as R;
-    use orchestrate::Status as S;
-    let word = |status: &S| Status::of(status.name());
+    let word = |status: &S| Status::from_word(status.name());
     match refusal {
         R::NoTask { id } => OrchestrateNo::NoTask { id: id.to_string() },
         R::NotReady {
@@ -320,10 +320,10 @@ pub(super) fn orchestrate_message(refusal: &orchestrate::Refusal) -> Orchestrate
     }
 }
 
-fn check_shortfall(check: &Check) -> Shortfall {
+fn check_shortfall(check: &ThresholdCheck) -> Shortfall {
     let what = match &check.criterion {
-        Criterion::Named(name) => Measure::Named { name: name.clone() },
-        Criterion::Words { draft } => Measure::Words {
+        ThresholdQuantity::Named(name) => Measure::Named { name: name.clone() },
+        ThresholdQuantity::Words { draft } => Measure::Words {
             draft: draft.clone(),
         },
     };

@@ -4,7 +4,7 @@ use crate::{Essay, context, state_file};
 use bowline_engine::Error;
 use bowline_engine::doctor;
 use bowline_engine::formats::json::JsonDocument;
-use bowline_engine::machines::thinking::Stage;
+use bowline_engine::machines::thinking::ThinkingStage;
 use bowline_engine::operations::thinking::ThinkingRun;
 use std::fs;
 use std::path::Path;
@@ -152,7 +152,9 @@ fn a_damaged_file_that_was_never_ours_is_set_aside_before_a_fresh_start() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(state_file(folder.path()), b"{ torn").unwrap();
     let run = ThinkingRun::in_folder(&context(), folder.path());
-    let changed = run.start_stage(&context(), Stage::Planning, None).unwrap();
+    let changed = run
+        .start_stage(&context(), ThinkingStage::Planning, None)
+        .unwrap();
     assert!(
         changed
             .view

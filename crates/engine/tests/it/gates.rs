@@ -5,11 +5,11 @@
 
 use crate::{context, with_somebody_quicker};
 use bowline_engine::develop::evidence::CommandObserver;
-use bowline_engine::machines::develop::{Gate, Phase};
+use bowline_engine::machines::develop::{DevelopPhase, Gate};
 use bowline_engine::operations::develop::{DevelopRun, GateProof, PassOutcome};
-use bowline_engine::statefiles::{Disk, Situation, StateFile};
+use bowline_engine::statefiles::{Disk, FileSituation, StateFile};
 use bowline_engine::{Context, Error};
-use bowline_test_support::{Fault, FaultyDisk};
+use bowline_test_support::{DiskFault, FaultyDisk};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -56,7 +56,7 @@ fn entry() {
     match words.as_slice() {
         ["prepare", command] => prepare(&folder.join("project"), command),
         ["kill", at] => {
-            let disk = FaultyDisk::new(at.parse().unwrap(), Fault::Kill, false);
+            let disk = FaultyDisk::new(at.parse().unwrap(), DiskFault::Kill, false);
             let done = pass(&folder.join("project"), Arc::new(disk));
             let word = done.map_or_else(|error| error.code().to_owned(), |_| "passed".to_owned());
             std::fs::write(folder.join(ACKNOWLEDGED), word).unwrap();
@@ -87,10 +87,10 @@ fn another_run(project: &Path) {
         run.start_run(&context(), "two", false).unwrap();
         run.enter_review(&context(), &[], None).unwrap();
     });
-    let refused = DevelopRun::in_folder(&quicker, project).go_back(&quicker, Phase::Design);
+    let refused = DevelopRun::in_folder(&quicker, project).go_back(&quicker, DevelopPhase::Design);
     assert!(matches!(refused, Err(Error::RunChanged)), "{refused:?}");
     let left = DevelopRun::in_folder(&context(), project).read_run(&context());
-    assert_eq!(left.unwrap().unwrap().phase, Phase::Review);
+    assert_eq!(left.unwrap().unwrap().phase, DevelopPhase::Review);
 }
 
 /// A run in REVIEW whose gate opens by a command.
@@ -134,17 +134,21 @@ fn check(project: &Path, green: bool, acknowledged: Option<bool>, what: &str) {
     }
     run.gate_reset(&context, GATE).unwrap();
     let state = StateFile::new(layout(project));
-    assert_eq!(state.load().unwrap().situation, Situation::Clean, "{what}");
+    assert_eq!(
+        state.load().unwrap().situation,
+        FileSituation::Clean,
+        "{what}"
+    );
 }
 
-fn layout(project: &Path) -> bowline_engine::statefiles::Layout {
+fn layout(project: &Path) -> bowline_engine::statefiles::FileLayout {
     let side = std::fs::read_dir(project.parent().unwrap().join("state/bowline/develop"))
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .find(|side| journal_is_of(side, project))
         .unwrap();
     let file = project.join(".develop-workflow/state.json");
-    bowline_engine::statefiles::Layout::new(file).with_side_folder(side)
+    bowline_engine::statefiles::FileLayout::new(file).with_side_folder(side)
 }
 
 fn journal_is_of(side: &Path, project: &Path) -> bool {
@@ -156,7 +160,7 @@ fn journal_is_of(side: &Path, project: &Path) -> bool {
 /// The n-th operation fails, once or from then on, for every n until none fails.
 fn fail_everywhere(folder: &Path, command: &str) {
     for lasting in [false, true] {
-        for fault in [Fault::Io, Fault::Full] {
+        for fault in [DiskFault::Io, DiskFault::Full] {
             for at in 1.. {
                 let project: PathBuf = folder.join(format!("{fault:?}-{lasting}-{at}"));
                 prepare(&project, command);
@@ -164,10 +168,10 @@ fn fail_everywhere(folder: &Path, command: &str) {
                 let done = pass(&project, disk.clone());
                 let what = format!(
                     "operation {at} ({:?}) {fault:?}, lasting {lasting}: {:?}",
-                    disk.hit(),
+                    disk.failed_operation(),
                     done.as_ref().err()
                 );
-                let hit = disk.hit().is_some();
+                let hit = disk.failed_operation().is_some();
                 assert!(hit || done.is_ok() == (command == "true"), "{what}");
                 check(&project, command == "true", Some(done.is_ok()), &what);
                 std::fs::remove_dir_all(&project).unwrap();

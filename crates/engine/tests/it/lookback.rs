@@ -4,7 +4,9 @@ use crate::{Essay, meddled};
 use bowline_engine::files::KnownFile;
 use bowline_engine::history::{self, RestoreOptions};
 use bowline_engine::kinds::FileKind;
-use bowline_engine::statefiles::{Change, JOURNAL_BYTES_MAX, Layout, Request, StateFile};
+use bowline_engine::statefiles::{
+    DocumentChange, FileLayout, JOURNAL_BYTES_MAX, StateFile, WriteRequest,
+};
 use bowline_engine::{Context, Error};
 use bowline_formats::transition::{LINE_TYPE, Transition};
 use serde_json::json;
@@ -14,7 +16,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Gives the essay so many titles, one after the other, with a journal of at most `journal_bytes_max`.
 fn retitle(essay: &Essay, titles: usize, journal_bytes_max: u64) {
-    let file = StateFile::new(Layout::new(essay.path())).with_journal_bytes_max(journal_bytes_max);
+    let file =
+        StateFile::new(FileLayout::new(essay.path())).with_journal_bytes_max(journal_bytes_max);
     let text = essay.text();
     for number in 0..titles {
         let transition = Transition {
@@ -28,11 +31,11 @@ fn retitle(essay: &Essay, titles: usize, journal_bytes_max: u64) {
             metadata: json!({ "title": number }),
             sequence: 0,
         };
-        let change = Change {
+        let change = DocumentChange {
             transition: Some(to_raw_value(&transition).unwrap()),
-            ..Change::to(text.replace("에세이", &format!("에세이 {number}")))
+            ..DocumentChange::replace_with(text.replace("에세이", &format!("에세이 {number}")))
         };
-        let updated = file.update(&Request::default(), |_| {
+        let updated = file.update(&WriteRequest::default(), |_| {
             Ok::<_, std::convert::Infallible>(Some(change.clone()))
         });
         updated.unwrap();

@@ -21,10 +21,10 @@ use bowline_engine::files::{ChangeOutcome, FileNotice, FileView, KnownFile};
 use bowline_engine::history::{self, RestoreOptions};
 use bowline_engine::kinds::FileKind;
 use bowline_engine::machines::Actor;
-use bowline_engine::machines::thinking::{Run, Stage};
+use bowline_engine::machines::thinking::{ThinkingRunState, ThinkingStage};
 use bowline_engine::operations::thinking::ThinkingRun;
 use bowline_engine::{Context, Error};
-use bowline_test_support::{Fault, FaultyDisk};
+use bowline_test_support::{DiskFault, FaultyDisk};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -62,9 +62,14 @@ impl Essay {
         let run = ThinkingRun::in_folder(&context(), folder.path());
         run.create_run(&context(), "essay-1", "에세이", "읽히는 글")
             .unwrap();
-        run.start_stage(&context(), Stage::Planning, None).unwrap();
-        run.record_outputs(&context(), Stage::Planning, &["a.md".into(), "b.md".into()])
+        run.start_stage(&context(), ThinkingStage::Planning, None)
             .unwrap();
+        run.record_outputs(
+            &context(),
+            ThinkingStage::Planning,
+            &["a.md".into(), "b.md".into()],
+        )
+        .unwrap();
         Essay { folder, run }
     }
 
@@ -96,7 +101,7 @@ impl Essay {
         }
     }
 
-    fn output(&self, name: &str) -> ChangeOutcome<Run> {
+    fn output(&self, name: &str) -> ChangeOutcome<ThinkingRunState> {
         output(&context(), self.folder(), name)
     }
 
@@ -122,9 +127,9 @@ impl Essay {
 }
 
 /// Records one more output of planning.
-fn output(context: &Context, folder: &Path, name: &str) -> ChangeOutcome<Run> {
+fn output(context: &Context, folder: &Path, name: &str) -> ChangeOutcome<ThinkingRunState> {
     ThinkingRun::in_folder(context, folder)
-        .record_outputs(context, Stage::Planning, &[name.into()])
+        .record_outputs(context, ThinkingStage::Planning, &[name.into()])
         .unwrap()
 }
 
@@ -155,7 +160,7 @@ fn codes(notices: &[FileNotice]) -> Vec<&'static str> {
 /// A context in which `act` is done right before each call of `operation`, with the number of those before it.
 fn meddled(operation: &'static str, act: impl Fn(usize) + Send + Sync + 'static) -> Context {
     let calls = AtomicUsize::new(0);
-    let disk = FaultyDisk::new(0, Fault::Io, false).meddled(move |name| {
+    let disk = FaultyDisk::new(0, DiskFault::Io, false).with_hook(move |name| {
         if name == operation {
             act(calls.fetch_add(1, Ordering::SeqCst));
         }

@@ -7,7 +7,9 @@ use bowline_engine::formats::orchestrate::RecordedStep;
 use bowline_engine::machines::Timestamp;
 use bowline_engine::machines::orchestrate::Command as Order;
 use bowline_engine::operations::orchestrate::Orchestration;
-use bowline_engine::statefiles::{Held, Layout, Request, Situation, StateFile, Step};
+use bowline_engine::statefiles::{
+    BatchStep, FileLayout, FileSituation, StateFile, StateFileGuard, WriteRequest,
+};
 use bowline_test_support::wait_until;
 use serde_json::json;
 use serde_json::value::to_raw_value;
@@ -28,10 +30,10 @@ const TASKS: &str = "\
 ### [ ] Phase 1, T1.3: map
 ";
 
-fn step(order: Order, seconds: i64) -> Step {
+fn step(order: Order, seconds: i64) -> BatchStep {
     let at = Timestamp(context().now().0 + seconds);
     let recorded = RecordedStep { at, command: order };
-    Step {
+    BatchStep {
         id: format!("step-{seconds}"),
         at: "2026-02-03T04:05:06Z".into(),
         logical: to_raw_value(&recorded).unwrap(),
@@ -41,14 +43,16 @@ fn step(order: Order, seconds: i64) -> Step {
 }
 
 /// Takes the file and commits steps.
-fn commit(path: &Path, steps: &[Step]) -> Held {
-    let request = Request {
+fn commit(path: &Path, steps: &[BatchStep]) -> StateFileGuard {
+    let request = WriteRequest {
         id: "run".into(),
         what: "run".into(),
-        ..Request::default()
+        ..WriteRequest::default()
     };
-    let mut held = StateFile::new(Layout::new(path)).hold(&request).unwrap();
-    held.commit(&request, steps).unwrap();
+    let mut held = StateFile::new(FileLayout::new(path))
+        .lock_for_writing(&request)
+        .unwrap();
+    held.commit_steps(&request, steps).unwrap();
     held
 }
 
@@ -125,8 +129,8 @@ fn committed_steps_are_seen_while_the_file_is_held_and_completed_after_a_kill() 
     assert_eq!(written, view.document.text());
     assert!(seen().notices.is_empty());
     // It has them now: nothing is left for a reader to apply.
-    let plain = StateFile::new(Layout::new(&file.path));
-    assert_eq!(plain.load().unwrap().situation, Situation::Clean);
+    let plain = StateFile::new(FileLayout::new(&file.path));
+    assert_eq!(plain.load().unwrap().situation, FileSituation::Clean);
 }
 
 #[test]
@@ -166,11 +170,11 @@ fn a_run_takes_in_what_others_change_in_its_plan_and_not_what_it_ticked_itself()
     fs::write(&plan, &more).unwrap();
     owned.tick_tasks(&context, &done("T1.3")).unwrap();
     assert!(owned.reread_plan(&context).unwrap());
-    assert!(owned.run().node("T1.4").is_some());
+    assert!(owned.run().find_node("T1.4").is_some());
     assert!(!owned.reread_plan(&context).unwrap());
 
     fs::remove_file(&plan).unwrap();
     assert!(!owned.reread_plan(&context).unwrap());
     assert!(owned.plan().is_none());
-    assert!(owned.run().node("T1.4").is_some());
+    assert!(owned.run().find_node("T1.4").is_some());
 }

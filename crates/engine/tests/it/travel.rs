@@ -4,7 +4,7 @@ use crate::{Essay, context};
 use bowline_engine::Context;
 use bowline_engine::history::{self, RestoreOptions};
 use bowline_engine::machines::Actor;
-use bowline_engine::machines::thinking::Stage;
+use bowline_engine::machines::thinking::ThinkingStage;
 use std::fs;
 
 #[test]
@@ -61,7 +61,7 @@ fn a_dry_run_decides_and_writes_nothing() {
     };
     let changed = essay
         .run
-        .record_outputs(&dry, Stage::Planning, &["c.md".into()])
+        .record_outputs(&dry, ThinkingStage::Planning, &["c.md".into()])
         .unwrap();
     assert_eq!(
         changed.view.document.value()["stages"]["planning"]["outputs"][2],
@@ -90,11 +90,11 @@ fn a_link_out_of_the_folder_is_no_output() {
     std::os::unix::fs::symlink("/etc/passwd", essay.folder().join("link")).unwrap();
     let refused = essay
         .run
-        .complete_stage(&context(), Stage::Planning, &["link".into()]);
+        .complete_stage(&context(), ThinkingStage::Planning, &["link".into()]);
     assert_eq!(refused.unwrap_err().code(), "path_escapes");
     essay
         .run
-        .complete_stage(&context(), Stage::Planning, &[])
+        .complete_stage(&context(), ThinkingStage::Planning, &[])
         .unwrap();
 }
 

@@ -6,7 +6,7 @@ use crate::{Essay, codes, context, meddled, output, state_file, with_somebody_qu
 use bowline_engine::files::{FileNotice, KnownFile};
 use bowline_engine::history::{self, RestoreOptions};
 use bowline_engine::kinds::FileKind;
-use bowline_engine::machines::thinking::Stage;
+use bowline_engine::machines::thinking::ThinkingStage;
 use bowline_engine::operations::memory::MemoryFolder;
 use bowline_engine::{Context, doctor};
 use serde_json::{Value, json};
@@ -99,7 +99,7 @@ fn the_document_of_another_task_is_not_completed_by_this_one() {
     let stranger = essay.text().replace("essay-1", "novel-7");
     essay
         .run
-        .complete_stage(&context(), Stage::Planning, &[])
+        .complete_stage(&context(), ThinkingStage::Planning, &[])
         .unwrap();
     essay.write(stranger);
     let view = essay.view();
@@ -329,7 +329,7 @@ fn a_task_with_the_same_id_is_another_task_when_it_began_at_another_time() {
         .replace("2026-02-03T04:05:06Z", "2026-01-01T00:00:00Z");
     essay
         .run
-        .complete_stage(&context(), Stage::Planning, &[])
+        .complete_stage(&context(), ThinkingStage::Planning, &[])
         .unwrap();
     essay.write(other);
     essay.repair();

@@ -17,10 +17,11 @@ use crate::foreign::refuse_foreign;
 use crate::json::{JsonDocument, child_pointer};
 use crate::time::format_civil;
 use bowline_machines::develop::{
-    ATTEMPTS_MAX, Checkpoint, CheckpointStatus, DevelopMachine, Gate, Gates, Phase, Run, Strategy,
+    ATTEMPTS_MAX, CheckpointStatus, DevelopCheckpoint, DevelopMachine, DevelopPhase,
+    DevelopRunState, Gate, ImplementationStrategy, OpenGates,
 };
 use bowline_machines::{Machine as _, Timestamp, Violation};
-use bowline_words::message::{Found, Kind, Repair};
+use bowline_words::message::{FileFinding, Kind, Repair};
 use serde_json::{Map, Value, json};
 
 /// Folder of the file, in the root of the project.
@@ -40,27 +41,29 @@ pub struct DevelopFile;
 /// Creates the file of a new run.
 pub fn new_document(feature: &str, at: Timestamp) -> JsonDocument {
     let mut value = json!({});
-    write_run(&Run::new(feature, at), &mut value);
+    write_run(&DevelopRunState::new(feature, at), &mut value);
     JsonDocument::new(value)
 }
 
 impl StateFormat for DevelopFile {
     /// The state is never `None` after reading: a readable file holds a run.
-    type State = Option<Run>;
+    type State = Option<DevelopRunState>;
     const KIND: &'static str = "develop";
 
-    fn read_state(document: &JsonDocument) -> Result<ReadResult<Option<Run>>, Vec<Finding>> {
+    fn read_state(
+        document: &JsonDocument,
+    ) -> Result<ReadResult<Option<DevelopRunState>>, Vec<Finding>> {
         let mut reading = DocumentReader::new(document)?;
         // The phase decides what is allowed. A guess could allow what was not.
         let Some(phase) = read_phase(&mut reading) else {
             refuse_foreign(document, &OWN_PLACES)?;
-            let message = Found::NoKnownPhase;
+            let message = FileFinding::NoKnownPhase;
             return Err(reading.give_up("/phase", "unknown_phase", message));
         };
         let known = reading.seen_time("/updated_at");
         let started_at =
             reading.read_time_or("/started_at", known.unwrap_or(Timestamp(0)), format_civil);
-        let run = Run {
+        let run = DevelopRunState {
             phase,
             strategy: read_strategy(&mut reading),
             feature: reading.read_text("/feature", ""),
@@ -75,18 +78,18 @@ impl StateFormat for DevelopFile {
 
     /// Writes the run's own time, which changes only with phases, gates and attempts. `None` writes
     /// nothing: discarding a run removes its file.
-    fn write_state(run: &Option<Run>, value: &mut Value, _at: Timestamp) {
+    fn write_state(run: &Option<DevelopRunState>, value: &mut Value, _at: Timestamp) {
         if let Some(run) = run {
             write_run(run, value);
         }
     }
 }
 
-fn read_phase(reading: &mut DocumentReader<'_>) -> Option<Phase> {
+fn read_phase(reading: &mut DocumentReader<'_>) -> Option<DevelopPhase> {
     let text = reading.get("/phase")?.as_str()?;
-    if let Some(phase) = Phase::from_name(text) {
+    if let Some(phase) = DevelopPhase::from_name(text) {
         if text != phase.name() {
-            let message = Found::OlderName {
+            let message = FileFinding::OlderName {
                 text: text.to_owned(),
                 name: phase.name(),
             };
@@ -94,20 +97,20 @@ fn read_phase(reading: &mut DocumentReader<'_>) -> Option<Phase> {
         }
         return Some(phase);
     }
-    let phase = Phase::from_name(&text.trim().to_uppercase())?;
+    let phase = DevelopPhase::from_name(&text.trim().to_uppercase())?;
     let message = expected_word(phase.name());
     let value = phase.name().into();
     reading.repair_value(Severity::Warning, "unknown_word", "/phase", message, value);
     Some(phase)
 }
 
-fn expected_word(word: &'static str) -> Found {
-    Found::ShouldBe {
+fn expected_word(word: &'static str) -> FileFinding {
+    FileFinding::ShouldBe {
         wanted: Kind::Exactly { word },
     }
 }
 
-fn read_strategy(reading: &mut DocumentReader<'_>) -> Option<Strategy> {
+fn read_strategy(reading: &mut DocumentReader<'_>) -> Option<ImplementationStrategy> {
     let found = reading.get("/strategy")?;
     if found.is_null() {
         return None;
@@ -115,7 +118,7 @@ fn read_strategy(reading: &mut DocumentReader<'_>) -> Option<Strategy> {
     let plain = |text: &str| text.trim().to_lowercase().replace([' ', '_'], "-");
     let strategy = found
         .as_str()
-        .and_then(|it| Strategy::from_name(&plain(it)));
+        .and_then(|it| ImplementationStrategy::from_name(&plain(it)));
     match strategy {
         Some(strategy) if found.as_str() != Some(strategy.name()) => {
             let message = expected_word(strategy.name());
@@ -130,7 +133,7 @@ fn read_strategy(reading: &mut DocumentReader<'_>) -> Option<Strategy> {
         }
         Some(_) => {}
         None => {
-            let message = Found::NotOneOf {
+            let message = FileFinding::NotOneOf {
                 words: "direct, subagent, agent-teams".into(),
             };
             reading.drop_key(Severity::Error, "unknown_word", "/strategy", message);
@@ -139,14 +142,14 @@ fn read_strategy(reading: &mut DocumentReader<'_>) -> Option<Strategy> {
     strategy
 }
 
-fn read_gates(reading: &mut DocumentReader<'_>) -> Gates {
+fn read_gates(reading: &mut DocumentReader<'_>) -> OpenGates {
     reading.read_object("/gates");
     let open =
         Gate::ALL.map(|gate| reading.read_flag(&child_pointer("/gates", gate.name()), false));
-    Gates::of(|gate| open[gate as usize])
+    OpenGates::from_predicate(|gate| open[gate as usize])
 }
 
-fn read_checkpoints(reading: &mut DocumentReader<'_>) -> Vec<Checkpoint> {
+fn read_checkpoints(reading: &mut DocumentReader<'_>) -> Vec<DevelopCheckpoint> {
     let Some(map) = reading.read_object("/checkpoints") else {
         return Vec::new();
     };
@@ -154,12 +157,12 @@ fn read_checkpoints(reading: &mut DocumentReader<'_>) -> Vec<Checkpoint> {
     for (id, item) in map {
         let place = child_pointer("/checkpoints", id);
         if !item.is_object() {
-            let message = Found::ShouldBe {
+            let message = FileFinding::ShouldBe {
                 wanted: Kind::Object,
             };
             let value = json!({ "status": CheckpointStatus::Pending.name(), "iteration": 0 });
             reading.repair_value(Severity::Error, "wrong_type", &place, message, value);
-            checkpoints.push(Checkpoint::pending(id));
+            checkpoints.push(DevelopCheckpoint::pending(id));
             continue;
         }
         let iteration = match item.get("iteration") {
@@ -181,7 +184,7 @@ fn read_checkpoints(reading: &mut DocumentReader<'_>) -> Vec<Checkpoint> {
             reading.fill_missing(&child_pointer(&place, "iteration"), first.into());
             first
         });
-        checkpoints.push(Checkpoint {
+        checkpoints.push(DevelopCheckpoint {
             id: id.clone(),
             status,
             iteration,
@@ -190,11 +193,11 @@ fn read_checkpoints(reading: &mut DocumentReader<'_>) -> Vec<Checkpoint> {
     checkpoints
 }
 
-fn write_run(run: &Run, value: &mut Value) {
+fn write_run(run: &DevelopRunState, value: &mut Value) {
     let phase = value.get("phase").and_then(Value::as_str);
     // An older name of the same phase stays until the phase changes: other programs may look for
     // it.
-    if phase.and_then(Phase::from_name) != Some(run.phase) {
+    if phase.and_then(DevelopPhase::from_name) != Some(run.phase) {
         put_value(value, "/phase", run.phase.name());
     }
     match run.strategy {
@@ -235,7 +238,7 @@ fn write_run(run: &Run, value: &mut Value) {
 }
 
 /// Checks the machine's rules. A repair closes gates and never opens one.
-fn check_rules(reading: &mut DocumentReader<'_>, run: Run) -> Option<Run> {
+fn check_rules(reading: &mut DocumentReader<'_>, run: DevelopRunState) -> Option<DevelopRunState> {
     let run = Some(run);
     let mut mended = run.clone();
     for round in 0..MEND_ROUNDS_MAX {
@@ -268,10 +271,10 @@ fn violation_pointer(violation: &Violation) -> String {
 }
 
 /// Repairs one violation and returns the repair; `None` if only a person can decide.
-fn repair_violation(run: &mut Run, violation: &Violation) -> Option<Repair> {
+fn repair_violation(run: &mut DevelopRunState, violation: &Violation) -> Option<Repair> {
     if let Some(closed) = Gate::from_name(&violation.place) {
         let gates = run.gates;
-        run.gates = Gates::of(|gate| gate != closed && gates.is_open(gate));
+        run.gates = OpenGates::from_predicate(|gate| gate != closed && gates.is_open(gate));
         return Some(Repair::Close);
     }
     match violation.rule {
@@ -280,7 +283,7 @@ fn repair_violation(run: &mut Run, violation: &Violation) -> Option<Repair> {
             Some(Repair::SetItToStart)
         }
         "iteration_fits_status" => {
-            let known = |it: &&mut Checkpoint| it.id == violation.place;
+            let known = |it: &&mut DevelopCheckpoint| it.id == violation.place;
             let checkpoint = run.checkpoints.iter_mut().find(known)?;
             checkpoint.iteration = match checkpoint.status {
                 CheckpointStatus::Pending => 0,

@@ -12,7 +12,7 @@ use crate::finding::{Finding, ReadResult, Severity};
 use crate::json::{JsonDocument, unescape_key, value_at};
 use crate::time;
 use bowline_machines::Timestamp;
-use bowline_words::message::{Found, Kind, Repair};
+use bowline_words::message::{FileFinding, Kind, Repair};
 use serde_json::{Map, Value};
 
 /// A document being read. Every getter returns a usable value; each default that it had to use is a
@@ -36,7 +36,7 @@ impl<'d> DocumentReader<'d> {
             return Err(vec![reading.fatal_finding(
                 "",
                 "wrong_type",
-                Found::NotAnObject,
+                FileFinding::NotAnObject,
             )]);
         }
         for pointer in document.duplicate_keys() {
@@ -44,7 +44,7 @@ impl<'d> DocumentReader<'d> {
                 Severity::Warning,
                 "duplicate_key",
                 &pointer,
-                Found::DuplicateKey,
+                FileFinding::DuplicateKey,
                 None,
             );
         }
@@ -61,13 +61,18 @@ impl<'d> DocumentReader<'d> {
     }
 
     /// Aborts reading: returns all findings so far, and a fatal one with the reason.
-    pub fn give_up(mut self, pointer: &str, code: &'static str, message: Found) -> Vec<Finding> {
+    pub fn give_up(
+        mut self,
+        pointer: &str,
+        code: &'static str,
+        message: FileFinding,
+    ) -> Vec<Finding> {
         let last = self.fatal_finding(pointer, code, message);
         self.findings.push(last);
         self.findings
     }
 
-    fn fatal_finding(&self, pointer: &str, code: &'static str, message: Found) -> Finding {
+    fn fatal_finding(&self, pointer: &str, code: &'static str, message: FileFinding) -> Finding {
         Finding {
             severity: Severity::Fatal,
             code,
@@ -83,7 +88,7 @@ impl<'d> DocumentReader<'d> {
         severity: Severity,
         code: &'static str,
         pointer: &str,
-        message: Found,
+        message: FileFinding,
         repair: Option<Repair>,
     ) {
         self.findings.push(Finding {
@@ -96,7 +101,7 @@ impl<'d> DocumentReader<'d> {
     }
 
     /// Adds a finding about an element of the wrong type, which the repair leaves out.
-    pub fn leave_out(&mut self, pointer: &str, message: Found) {
+    pub fn leave_out(&mut self, pointer: &str, message: FileFinding) {
         let repair = Some(Repair::LeaveOut);
         self.add_finding(Severity::Error, "wrong_type", pointer, message, repair);
     }
@@ -107,7 +112,7 @@ impl<'d> DocumentReader<'d> {
         severity: Severity,
         code: &'static str,
         pointer: &str,
-        message: Found,
+        message: FileFinding,
         value: Value,
     ) {
         let repair = Repair::SetIt {
@@ -119,7 +124,7 @@ impl<'d> DocumentReader<'d> {
 
     /// Adds a finding about a missing field, which gets a value.
     pub fn fill_missing(&mut self, pointer: &str, value: Value) {
-        let message = Found::Missing;
+        let message = FileFinding::Missing;
         self.repair_value(Severity::Warning, "missing_field", pointer, message, value);
     }
 
@@ -129,7 +134,7 @@ impl<'d> DocumentReader<'d> {
         severity: Severity,
         code: &'static str,
         pointer: &str,
-        message: Found,
+        message: FileFinding,
     ) {
         if let Some((parent, key)) = pointer.rsplit_once('/')
             && let Some(Value::Object(map)) = self.fixed.pointer_mut(parent)
@@ -171,7 +176,7 @@ impl<'d> DocumentReader<'d> {
             Some(Value::String(text)) => text.clone(),
             Some(Value::Number(number)) => {
                 let text = number.to_string();
-                let message = Found::ShouldBeIs {
+                let message = FileFinding::ShouldBeIs {
                     wanted: Kind::Text,
                     is: Kind::Number,
                 };
@@ -233,7 +238,7 @@ impl<'d> DocumentReader<'d> {
             Some(&alike) => (alike, Severity::Warning),
             None => (default, Severity::Error),
         };
-        let message = Found::WordNotOneOf {
+        let message = FileFinding::WordNotOneOf {
             word: shorten_text(text).into(),
             words: allowed(),
         };
@@ -259,7 +264,7 @@ impl<'d> DocumentReader<'d> {
             Some(Value::String(text)) => {
                 let time = time::parse_time(text);
                 if time.is_none() {
-                    let message = Found::NotATime {
+                    let message = FileFinding::NotATime {
                         text: shorten_text(text).into(),
                     };
                     self.repair_value(Severity::Error, "bad_time", pointer, message, Value::Null);
@@ -336,7 +341,7 @@ impl<'d> DocumentReader<'d> {
                 Value::String(text) => texts.push(text.clone()),
                 other => {
                     bad = true;
-                    let message = Found::ShouldBeIs {
+                    let message = FileFinding::ShouldBeIs {
                         wanted: Kind::Text,
                         is: value_kind(other),
                     };
@@ -367,11 +372,11 @@ impl<'d> DocumentReader<'d> {
         if !found.is_some_and(|found| crate::json::values_equal(found, &expected)) {
             let makes = shorten_text(&expected.to_string()).to_owned();
             let message = match found {
-                Some(found) => Found::Derived {
+                Some(found) => FileFinding::Derived {
                     is: shorten_text(&found.to_string()).into(),
                     makes,
                 },
-                None => Found::DerivedMissing { makes },
+                None => FileFinding::DerivedMissing { makes },
             };
             self.repair_value(
                 Severity::Warning,
@@ -395,7 +400,7 @@ impl<'d> DocumentReader<'d> {
         };
         match put::version_major(&text) {
             Some(found) if found > major => {
-                let message = Found::NewerVersion {
+                let message = FileFinding::NewerVersion {
                     found: text,
                     written: written.into(),
                 };
@@ -408,7 +413,7 @@ impl<'d> DocumentReader<'d> {
                 );
             }
             Some(found) if found < major => {
-                let message = Found::OlderVersion {
+                let message = FileFinding::OlderVersion {
                     found: text,
                     written: written.into(),
                 };
@@ -416,7 +421,7 @@ impl<'d> DocumentReader<'d> {
             }
             Some(_) => {}
             None => {
-                let message = Found::NotAVersion { text };
+                let message = FileFinding::NotAVersion { text };
                 self.repair_value(
                     Severity::Warning,
                     "bad_version",
@@ -449,7 +454,7 @@ impl<'d> DocumentReader<'d> {
         match found {
             None => self.fill_missing(pointer, instead),
             Some(other) => {
-                let message = Found::ShouldBeIs {
+                let message = FileFinding::ShouldBeIs {
                     wanted,
                     is: value_kind(other),
                 };
@@ -495,8 +500,8 @@ fn value_kind(value: &Value) -> Kind {
 }
 
 /// Describes a violated rule of a machine.
-pub(crate) fn rule_broken(violation: &bowline_machines::Violation) -> Found {
-    Found::RuleBroken {
+pub(crate) fn rule_broken(violation: &bowline_machines::Violation) -> FileFinding {
+    FileFinding::RuleBroken {
         rule: violation.rule,
         place: violation.place.clone(),
         detail: violation.detail.clone(),

@@ -5,7 +5,7 @@ use super::{DocumentReader, shorten_text};
 use crate::finding::Severity;
 use crate::time;
 use bowline_machines::Timestamp;
-use bowline_words::message::{Found, Kind};
+use bowline_words::message::{FileFinding, Kind};
 use serde_json::{Map, Value};
 
 /// Largest whole number that every JSON reader keeps exactly.
@@ -36,7 +36,7 @@ impl<'d> DocumentReader<'d> {
             if let Some(time) = time::parse_time(text) {
                 return time;
             }
-            let message = Found::NotATime {
+            let message = FileFinding::NotATime {
                 text: shorten_text(text).into(),
             };
             let value = Value::from(spell(default));
@@ -50,7 +50,7 @@ impl<'d> DocumentReader<'d> {
     /// Adds a finding if a field is missing, even though it may be `null`.
     pub fn expect_field(&mut self, pointer: &str) {
         if self.get(pointer).is_none() {
-            let message = Found::Missing;
+            let message = FileFinding::Missing;
             self.repair_value(
                 Severity::Note,
                 "missing_field",
@@ -124,7 +124,7 @@ impl<'d> DocumentReader<'d> {
                 good.push(index);
                 continue;
             }
-            let message = Found::ShouldBeIs {
+            let message = FileFinding::ShouldBeIs {
                 wanted: Kind::Object,
                 is: super::value_kind(item),
             };

@@ -11,7 +11,7 @@ mod render;
 mod tests;
 mod tree;
 
-use bowline_words::message::Found;
+use bowline_words::message::FileFinding;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
@@ -70,16 +70,16 @@ pub enum ParseError {
 
 impl ParseError {
     /// Converts the error to the message of a finding.
-    pub fn to_message(&self) -> Found {
+    pub fn to_message(&self) -> FileFinding {
         match self {
-            ParseError::NotUtf8 { offset } => Found::NotUtf8 { offset: *offset },
-            ParseError::Empty => Found::Empty,
-            ParseError::TooDeep { line, column } => Found::TooDeep {
+            ParseError::NotUtf8 { offset } => FileFinding::NotUtf8 { offset: *offset },
+            ParseError::Empty => FileFinding::Empty,
+            ParseError::TooDeep { line, column } => FileFinding::TooDeep {
                 max: NESTING_MAX,
                 line: *line,
                 column: *column,
             },
-            ParseError::NumberTooLarge { line, column } => Found::NumberTooLarge {
+            ParseError::NumberTooLarge { line, column } => FileFinding::NumberTooLarge {
                 line: *line,
                 column: *column,
             },
@@ -87,7 +87,7 @@ impl ParseError {
                 message,
                 line,
                 column,
-            } => Found::NotJson {
+            } => FileFinding::NotJson {
                 text: message.clone(),
                 line: *line,
                 column: *column,

@@ -9,7 +9,7 @@ use crate::foreign::refuse_foreign;
 use crate::json::JsonDocument;
 use crate::time::format_utc;
 use bowline_machines::Timestamp;
-use bowline_words::message::Found;
+use bowline_words::message::FileFinding;
 use serde_json::{Map, Value, json};
 
 /// Folder of these files in the memory folder.
@@ -103,7 +103,7 @@ impl StateFormat for AgentMemoryFile {
         )?;
         // The name is the only value that has no default.
         if !reading.get("/agent").is_some_and(Value::is_string) {
-            let message = Found::NoAgentName;
+            let message = FileFinding::NoAgentName;
             return Err(reading.give_up("/agent", "missing_field", message));
         }
         reading.check_version(VERSION_MAJOR, VERSION);
@@ -112,7 +112,7 @@ impl StateFormat for AgentMemoryFile {
             .and_then(Value::as_str)
             .is_some_and(is_name)
         {
-            let message = Found::BadAgentName;
+            let message = FileFinding::BadAgentName;
             reading.add_finding(Severity::Error, "bad_name", "/agent", message, None);
         }
         let memory = AgentMemory {

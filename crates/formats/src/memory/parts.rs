@@ -6,14 +6,18 @@ use crate::json::child_pointer;
 use crate::time::format_utc;
 use bowline_machines::Timestamp;
 use bowline_machines::plan::{
-    Artifact, Context, FailureKind, Plan, PlanStep, StepError, StepStatus,
+    FailureKind, PlanStep, StepError, StepStatus, TaskArtifact, TaskContext, TaskPlan,
 };
-use bowline_words::message::{Found, Kind, Repair};
+use bowline_words::message::{FileFinding, Kind, Repair};
 use serde_json::{Value, json};
 use std::collections::{HashMap, VecDeque};
 
 /// Reads the plan at a place. `known` is the time used for errors without one.
-pub(super) fn read_plan(reading: &mut DocumentReader<'_>, place: &str, known: Timestamp) -> Plan {
+pub(super) fn read_plan(
+    reading: &mut DocumentReader<'_>,
+    place: &str,
+    known: Timestamp,
+) -> TaskPlan {
     let field = |name: &str| child_pointer(place, name);
     reading.read_object(place);
     let goal = reading.read_text(&field("goal"), "");
@@ -25,7 +29,7 @@ pub(super) fn read_plan(reading: &mut DocumentReader<'_>, place: &str, known: Ti
         steps.push(read_step(reading, &format!("{list}/{index}"), index, known));
     }
     reading.retain_items(&list, &good);
-    let plan = Plan {
+    let plan = TaskPlan {
         goal,
         success_criteria,
         steps,
@@ -98,7 +102,7 @@ fn read_error(
                 at: known,
                 retries: 0,
             };
-            let message = Found::ShouldBeIs {
+            let message = FileFinding::ShouldBeIs {
                 wanted: Kind::Object,
                 is: Kind::Text,
             };
@@ -118,7 +122,7 @@ fn read_error(
             retries: reading.read_count_or(&field("retries"), 0),
         }),
         Some(Value::Bool(_) | Value::Number(_) | Value::Array(_)) => {
-            let message = Found::ShouldBe {
+            let message = FileFinding::ShouldBe {
                 wanted: Kind::ObjectOrNull,
             };
             reading.repair_value(Severity::Error, "wrong_type", place, message, Value::Null);
@@ -148,7 +152,7 @@ fn read_numbers(reading: &mut DocumentReader<'_>, place: &str) -> Vec<u32> {
                 None => (Severity::Error, Repair::LeaveOut),
             };
             let place = format!("{place}/{index}");
-            let message = Found::ShouldBe {
+            let message = FileFinding::ShouldBe {
                 wanted: Kind::StepNumber,
             };
             reading.add_finding(severity, "wrong_type", &place, message, Some(repair));
@@ -161,9 +165,9 @@ fn read_numbers(reading: &mut DocumentReader<'_>, place: &str) -> Vec<u32> {
 }
 
 /// Reads the context of a task.
-pub(super) fn read_context(reading: &mut DocumentReader<'_>, place: &str) -> Context {
+pub(super) fn read_context(reading: &mut DocumentReader<'_>, place: &str) -> TaskContext {
     reading.read_object(place);
-    Context {
+    TaskContext {
         user_request: reading.read_text(&child_pointer(place, "user_request"), ""),
         constraints: reading.read_texts(&child_pointer(place, "constraints")),
         resources: reading.read_texts(&child_pointer(place, "resources")),
@@ -171,19 +175,19 @@ pub(super) fn read_context(reading: &mut DocumentReader<'_>, place: &str) -> Con
 }
 
 /// Reads a list of artifacts. A bare text is the path of a file.
-pub(super) fn read_artifacts(reading: &mut DocumentReader<'_>, place: &str) -> Vec<Artifact> {
+pub(super) fn read_artifacts(reading: &mut DocumentReader<'_>, place: &str) -> Vec<TaskArtifact> {
     let mut artifacts = Vec::new();
     let mut good = Vec::new();
     for (index, item) in reading.read_list(place).iter().enumerate() {
         let here = format!("{place}/{index}");
         let artifact = match item {
             Value::String(path) => {
-                let artifact = Artifact {
+                let artifact = TaskArtifact {
                     kind: "file".into(),
                     path: path.clone(),
                     description: String::new(),
                 };
-                let message = Found::ShouldBeIs {
+                let message = FileFinding::ShouldBeIs {
                     wanted: Kind::Object,
                     is: Kind::Text,
                 };
@@ -191,13 +195,13 @@ pub(super) fn read_artifacts(reading: &mut DocumentReader<'_>, place: &str) -> V
                 reading.repair_value(Severity::Warning, "wrong_type", &here, message, value);
                 artifact
             }
-            Value::Object(_) => Artifact {
+            Value::Object(_) => TaskArtifact {
                 kind: reading.read_text(&child_pointer(&here, "type"), "file"),
                 path: reading.read_text(&child_pointer(&here, "path"), ""),
                 description: reading.read_text(&child_pointer(&here, "description"), ""),
             },
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
-                let message = Found::ShouldBe {
+                let message = FileFinding::ShouldBe {
                     wanted: Kind::Object,
                 };
                 reading.leave_out(&here, message);
@@ -212,7 +216,7 @@ pub(super) fn read_artifacts(reading: &mut DocumentReader<'_>, place: &str) -> V
 }
 
 /// Writes a plan at a place. Steps are matched by number.
-pub(super) fn write_plan(value: &mut Value, place: &str, plan: &Plan) {
+pub(super) fn write_plan(value: &mut Value, place: &str, plan: &TaskPlan) {
     let field = |name: &str| child_pointer(place, name);
     put_value(value, &field("goal"), plan.goal.clone());
     let criteria = plan.success_criteria.clone();
@@ -276,9 +280,9 @@ fn write_step(item: &mut Value, step: &PlanStep) {
 }
 
 /// Writes the context of a task.
-pub(super) fn write_context(value: &mut Value, place: &str, context: &Context) {
+pub(super) fn write_context(value: &mut Value, place: &str, context: &TaskContext) {
     let field = |name: &str| child_pointer(place, name);
-    let Context {
+    let TaskContext {
         user_request,
         constraints,
         resources,
@@ -289,7 +293,7 @@ pub(super) fn write_context(value: &mut Value, place: &str, context: &Context) {
 }
 
 /// Writes a list of artifacts, keeping unknown members of the entries.
-pub(super) fn write_artifacts(value: &mut Value, place: &str, artifacts: &[Artifact]) {
+pub(super) fn write_artifacts(value: &mut Value, place: &str, artifacts: &[TaskArtifact]) {
     put_list(value, place, artifacts, |item, artifact| {
         put_value(item, "/type", artifact.kind.clone());
         put_value(item, "/path", artifact.path.clone());
@@ -297,7 +301,7 @@ pub(super) fn write_artifacts(value: &mut Value, place: &str, artifacts: &[Artif
     });
 }
 
-fn artifact_value(artifact: &Artifact) -> Value {
+fn artifact_value(artifact: &TaskArtifact) -> Value {
     json!({ "type": artifact.kind, "path": artifact.path, "description": artifact.description })
 }
 

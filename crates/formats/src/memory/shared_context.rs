@@ -9,7 +9,7 @@ use crate::foreign::refuse_foreign;
 use crate::json::JsonDocument;
 use crate::time::format_utc;
 use bowline_machines::Timestamp;
-use bowline_words::message::Found;
+use bowline_words::message::FileFinding;
 use serde_json::{Map, Value, json};
 
 /// Name of the file in the memory folder.
@@ -68,7 +68,7 @@ impl StateFormat for SharedContextFile {
         };
         refuse_foreign(document, own)?;
         if reading.get("/session").is_none() && reading.get("/shared_data").is_none() {
-            let message = Found::NoSession;
+            let message = FileFinding::NoSession;
             return Err(reading.give_up("/shared_data", "missing_field", message));
         }
         reading.check_version(VERSION_MAJOR, VERSION);

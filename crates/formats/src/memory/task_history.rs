@@ -10,9 +10,9 @@ use crate::json::{JsonDocument, child_pointer};
 use crate::time::format_utc;
 use bowline_machines::Timestamp;
 use bowline_machines::plan::{
-    HistoryDetails, HistoryEntry, HistoryMetrics, TaskResult, statistics,
+    HistoryDetails, HistoryEntry, HistoryMetrics, TaskResult, compute_statistics,
 };
-use bowline_words::message::Found;
+use bowline_words::message::FileFinding;
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -51,7 +51,7 @@ impl StateFormat for TaskHistoryFile {
         refuse_foreign(document, &["/version", "/tasks", "/statistics"])?;
         // Without the list the history is lost; creating an empty one would hide that.
         if !reading.get("/tasks").is_some_and(Value::is_array) {
-            let message = Found::NoTaskList;
+            let message = FileFinding::NoTaskList;
             return Err(reading.give_up("/tasks", "missing_field", message));
         }
         reading.check_version(VERSION_MAJOR, VERSION);
@@ -62,7 +62,7 @@ impl StateFormat for TaskHistoryFile {
             let place = format!("/tasks/{index}");
             let entry = read_entry(&mut reading, &place);
             if !ids.insert(entry.id.clone()) {
-                let message = Found::TaskTwice {
+                let message = FileFinding::TaskTwice {
                     id: entry.id.clone(),
                 };
                 reading.add_finding(Severity::Warning, "duplicate_id", &place, message, None);
@@ -210,7 +210,7 @@ fn check_statistics(reading: &mut DocumentReader<'_>, entries: &[HistoryEntry]) 
 }
 
 fn statistic_values(entries: &[HistoryEntry]) -> [(&'static str, f64); 3] {
-    let all = statistics(entries);
+    let all = compute_statistics(entries);
     [
         ("total_tasks", all.total_tasks as f64),
         ("success_rate", all.success_rate),

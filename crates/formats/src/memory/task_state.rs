@@ -13,11 +13,11 @@ use crate::foreign::refuse_foreign;
 use crate::json::{JsonDocument, child_pointer};
 use crate::time::format_utc;
 use bowline_machines::plan::{
-    FailureKind, Issue, Memory, ORCHESTRATOR_DEFAULT, PLAN_HAS_NO_CYCLE, PlanMachine, PlanStep,
-    Queued, Resolution, StepError, StepStatus, TRIES_MAX, Task, TaskStatus,
+    ActiveTask, FailureKind, IssueResolution, ORCHESTRATOR_DEFAULT, PLAN_HAS_NO_CYCLE, PlanMachine,
+    PlanStep, PlanTaskStatus, QueuedTask, StepError, StepIssue, StepStatus, TRIES_MAX, TaskMemory,
 };
 use bowline_machines::{Machine as _, Timestamp, Violation};
-use bowline_words::message::{Found, Kind, Repair};
+use bowline_words::message::{FileFinding, Kind, Repair};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 
@@ -43,15 +43,15 @@ pub struct TaskStateFile;
 /// Creates a file without tasks.
 pub fn new_document(at: Timestamp) -> JsonDocument {
     let mut value = json!({});
-    TaskStateFile::write_state(&Memory::default(), &mut value, at);
+    TaskStateFile::write_state(&TaskMemory::default(), &mut value, at);
     JsonDocument::new(value)
 }
 
 impl StateFormat for TaskStateFile {
-    type State = Memory;
+    type State = TaskMemory;
     const KIND: &'static str = "task-state";
 
-    fn read_state(document: &JsonDocument) -> Result<ReadResult<Memory>, Vec<Finding>> {
+    fn read_state(document: &JsonDocument) -> Result<ReadResult<TaskMemory>, Vec<Finding>> {
         let mut reading = DocumentReader::new(document)?;
         // A current task given only by name is another program's format.
         let own = match document.value().get("current_task") {
@@ -66,7 +66,7 @@ impl StateFormat for TaskStateFile {
             }
             // Reading this as "no task" would lose the task.
             Some(_) | None => {
-                let message = Found::NeitherTaskNorNull;
+                let message = FileFinding::NeitherTaskNorNull;
                 return Err(reading.give_up("/current_task", "missing_field", message));
             }
         }
@@ -78,7 +78,7 @@ impl StateFormat for TaskStateFile {
         let latest = current.as_ref().map(|task| task.updated_at);
         let queue = read_queue(&mut reading, latest.unwrap_or(Timestamp(0)));
         last_updated(&mut reading, latest);
-        let memory = Memory { current, queue };
+        let memory = TaskMemory { current, queue };
         let violations = PlanMachine::violations(&memory);
         let circle = violations.iter().find(|it| it.rule == PLAN_HAS_NO_CYCLE);
         if let Some(violation) = circle {
@@ -90,14 +90,14 @@ impl StateFormat for TaskStateFile {
         Ok(reading.finish(memory))
     }
 
-    fn write_state(memory: &Memory, value: &mut Value, at: Timestamp) {
+    fn write_state(memory: &TaskMemory, value: &mut Value, at: Timestamp) {
         put_version(value, VERSION_MAJOR, VERSION);
         write_memory(memory, value);
         put_later(value, "/last_updated", at, format_utc);
     }
 }
 
-fn read_task(reading: &mut DocumentReader<'_>) -> Task {
+fn read_task(reading: &mut DocumentReader<'_>) -> ActiveTask {
     let place = "/current_task";
     let field = |name: &str| child_pointer(place, name);
     let known = reading
@@ -110,16 +110,21 @@ fn read_task(reading: &mut DocumentReader<'_>) -> Task {
     let plan = read_plan(reading, &field("plan"), updated_at);
     let begun = |step: &PlanStep| step.status != StepStatus::Pending;
     let status = match plan.steps.iter().any(begun) {
-        true => TaskStatus::InProgress,
-        false => TaskStatus::Pending,
+        true => PlanTaskStatus::InProgress,
+        false => PlanTaskStatus::Pending,
     };
-    Task {
+    ActiveTask {
         id: reading.read_text(
             &field("id"),
             &format!("task-{}-001", &format_utc(started_at)[..10]),
         ),
         name: reading.read_text(&field("name"), ""),
-        status: reading.read_word(&field("status"), &TaskStatus::ALL, TaskStatus::name, status),
+        status: reading.read_word(
+            &field("status"),
+            &PlanTaskStatus::ALL,
+            PlanTaskStatus::name,
+            status,
+        ),
         started_at,
         updated_at,
         orchestrator: reading.read_text(&field("orchestrator"), ORCHESTRATOR_DEFAULT),
@@ -130,7 +135,7 @@ fn read_task(reading: &mut DocumentReader<'_>) -> Task {
     }
 }
 
-fn read_issues(reading: &mut DocumentReader<'_>, list: &str, known: Timestamp) -> Vec<Issue> {
+fn read_issues(reading: &mut DocumentReader<'_>, list: &str, known: Timestamp) -> Vec<StepIssue> {
     let good = reading.read_objects(list);
     let mut issues = Vec::with_capacity(good.len());
     for &index in &good {
@@ -143,7 +148,7 @@ fn read_issues(reading: &mut DocumentReader<'_>, list: &str, known: Timestamp) -
         if resolved && resolved_at.is_none() {
             reading.fill_missing(&field("resolved_at"), format_utc(known).into());
         }
-        issues.push(Issue {
+        issues.push(StepIssue {
             step_id: reading.read_count_or(&field("step_id"), 0),
             kind: reading.read_word(
                 &field("type"),
@@ -154,9 +159,9 @@ fn read_issues(reading: &mut DocumentReader<'_>, list: &str, known: Timestamp) -
             message: reading.read_text(&field("message"), ""),
             resolution: reading.read_word(
                 &field("resolution"),
-                &Resolution::ALL,
-                Resolution::name,
-                Resolution::Retry,
+                &IssueResolution::ALL,
+                IssueResolution::name,
+                IssueResolution::Retry,
             ),
             resolved,
             resolved_at: resolved_at.or(resolved.then_some(known)),
@@ -166,7 +171,7 @@ fn read_issues(reading: &mut DocumentReader<'_>, list: &str, known: Timestamp) -
     issues
 }
 
-fn read_queue(reading: &mut DocumentReader<'_>, known: Timestamp) -> Vec<Queued> {
+fn read_queue(reading: &mut DocumentReader<'_>, known: Timestamp) -> Vec<QueuedTask> {
     let list = "/pending_tasks";
     let mut good = Vec::new();
     let mut queue = Vec::new();
@@ -176,7 +181,7 @@ fn read_queue(reading: &mut DocumentReader<'_>, known: Timestamp) -> Vec<Queued>
         match item {
             // The shape was not documented at first, so people put bare names here.
             Value::String(name) => {
-                let queued = Queued {
+                let queued = QueuedTask {
                     id: name.clone(),
                     name: name.clone(),
                     orchestrator: ORCHESTRATOR_DEFAULT.into(),
@@ -186,7 +191,7 @@ fn read_queue(reading: &mut DocumentReader<'_>, known: Timestamp) -> Vec<Queued>
                 };
                 let mut value = json!({});
                 write_queued(&mut value, &queued);
-                let message = Found::ShouldBeIs {
+                let message = FileFinding::ShouldBeIs {
                     wanted: Kind::Object,
                     is: Kind::Text,
                 };
@@ -198,7 +203,7 @@ fn read_queue(reading: &mut DocumentReader<'_>, known: Timestamp) -> Vec<Queued>
                 let name = reading.read_text(&field("name"), "");
                 let day = &format_utc(created_at)[..10];
                 let orchestrator = reading.read_optional_text(&field("orchestrator"));
-                queue.push(Queued {
+                queue.push(QueuedTask {
                     id: reading.read_text(&field("id"), &format!("task-{day}-{:03}", index + 1)),
                     name,
                     orchestrator: orchestrator.unwrap_or_else(|| ORCHESTRATOR_DEFAULT.into()),
@@ -208,7 +213,7 @@ fn read_queue(reading: &mut DocumentReader<'_>, known: Timestamp) -> Vec<Queued>
                 });
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
-                let message = Found::ShouldBe {
+                let message = FileFinding::ShouldBe {
                     wanted: Kind::Object,
                 };
                 reading.leave_out(&place, message);
@@ -221,7 +226,7 @@ fn read_queue(reading: &mut DocumentReader<'_>, known: Timestamp) -> Vec<Queued>
     queue
 }
 
-fn write_memory(memory: &Memory, value: &mut Value) {
+fn write_memory(memory: &TaskMemory, value: &mut Value) {
     match &memory.current {
         None => put_value(value, "/current_task", Value::Null),
         Some(task) => {
@@ -247,7 +252,7 @@ fn write_memory(memory: &Memory, value: &mut Value) {
     put_value(value, "/pending_tasks", items);
 }
 
-fn write_task(value: &mut Value, task: &Task) {
+fn write_task(value: &mut Value, task: &ActiveTask) {
     let field = |name: &str| child_pointer("/current_task", name);
     put_value(value, &field("id"), task.id.clone());
     put_value(value, &field("name"), task.name.clone());
@@ -280,7 +285,7 @@ fn write_task(value: &mut Value, task: &Task) {
     });
 }
 
-fn write_queued(item: &mut Value, queued: &Queued) {
+fn write_queued(item: &mut Value, queued: &QueuedTask) {
     put_value(item, "/id", queued.id.clone());
     put_value(item, "/name", queued.name.clone());
     write_plan(item, "/plan", &queued.plan);
@@ -293,7 +298,7 @@ fn write_queued(item: &mut Value, queued: &Queued) {
 
 /// Checks the machine's rules. Repairs that need no guess are applied to the state and written into
 /// the repaired document like any other change.
-fn check_rules(reading: &mut DocumentReader<'_>, memory: &Memory) {
+fn check_rules(reading: &mut DocumentReader<'_>, memory: &TaskMemory) {
     let mut mended = memory.clone();
     for round in 0..MEND_ROUNDS_MAX {
         let broken = PlanMachine::violations(&mended);
@@ -313,7 +318,7 @@ fn check_rules(reading: &mut DocumentReader<'_>, memory: &Memory) {
     }
 }
 
-fn violation_pointer(memory: &Memory, violation: &Violation) -> String {
+fn violation_pointer(memory: &TaskMemory, violation: &Violation) -> String {
     let number = violation
         .place
         .strip_prefix("step ")
@@ -335,7 +340,7 @@ fn violation_pointer(memory: &Memory, violation: &Violation) -> String {
 }
 
 /// Repairs one violation of a task and returns the repair; `None` if only a person can decide.
-fn repair_violation(task: &mut Task, violation: &Violation) -> Option<Repair> {
+fn repair_violation(task: &mut ActiveTask, violation: &Violation) -> Option<Repair> {
     let (started, updated) = (task.started_at, task.updated_at);
     if let Some(id) = violation.place.strip_prefix("step ") {
         let id: u32 = id.parse().ok()?;
@@ -343,24 +348,24 @@ fn repair_violation(task: &mut Task, violation: &Violation) -> Option<Repair> {
         return mend_step(step, violation.rule, started, updated);
     }
     match violation.rule {
-        "pending_task_is_not_begun" => task.status = TaskStatus::InProgress,
+        "pending_task_is_not_begun" => task.status = PlanTaskStatus::InProgress,
         "times_in_order" => task.updated_at = started,
         "unresolved_escalation_exactly_when_failed" => {
-            if task.status != TaskStatus::Failed {
-                task.status = TaskStatus::Failed;
+            if task.status != PlanTaskStatus::Failed {
+                task.status = PlanTaskStatus::Failed;
                 return Some(status_to("failed"));
             }
             let failed = |step: &&PlanStep| step.status == StepStatus::Failed;
             let Some(step) = task.plan.steps.iter().find(failed) else {
-                task.status = TaskStatus::InProgress;
+                task.status = PlanTaskStatus::InProgress;
                 return Some(Repair::NoStepFailed);
             };
             let error = step.error.as_ref();
-            task.issues.push(Issue {
+            task.issues.push(StepIssue {
                 step_id: step.id,
                 kind: error.map_or(FailureKind::Transient, |error| error.kind),
                 message: error.map_or_else(String::new, |error| error.message.clone()),
-                resolution: Resolution::Escalate,
+                resolution: IssueResolution::Escalate,
                 resolved: false,
                 resolved_at: None,
             });
@@ -369,7 +374,7 @@ fn repair_violation(task: &mut Task, violation: &Violation) -> Option<Repair> {
         "escalated_step_is_failed" => {
             let plan = &task.plan;
             for issue in task.issues.iter_mut().filter(|it| it.waits_for_person()) {
-                let status = plan.step(issue.step_id).map(|step| step.status);
+                let status = plan.find_step(issue.step_id).map(|step| step.status);
                 if status != Some(StepStatus::Failed) {
                     issue.resolved = true;
                     issue.resolved_at = Some(updated);

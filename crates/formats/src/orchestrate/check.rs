@@ -4,8 +4,8 @@ use super::read::whole_seconds;
 use crate::document_reader::DocumentReader;
 use crate::finding::Severity;
 use crate::json::child_pointer;
-use bowline_machines::orchestrate::{Run, Status};
-use bowline_words::message::{Found, Named, Repair};
+use bowline_machines::orchestrate::{NodeStatus, OrchestrationState};
+use bowline_words::message::{FileFinding, Named, Repair};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 
@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 const NAMED_IDS_MAX: usize = 5;
 
 /// Adds a finding for every disagreement. The repaired document agrees with the run.
-pub(super) fn check_document(reading: &mut DocumentReader<'_>, run: &Run) {
+pub(super) fn check_document(reading: &mut DocumentReader<'_>, run: &OrchestrationState) {
     check_lists(reading, run);
     let current = run.current_phase();
     let told = reading
@@ -39,7 +39,7 @@ pub(super) fn check_document(reading: &mut DocumentReader<'_>, run: &Run) {
         if let Some(Value::Array(tasks)) = reading.get(&child_pointer(&place, "tasks"))
             && reading.get(&child_pointer(&place, "tasks_count")).is_some()
         {
-            let known = |item: &&Value| item.as_str().is_some_and(|id| run.node(id).is_some());
+            let known = |item: &&Value| item.as_str().is_some_and(|id| run.find_node(id).is_some());
             let count = tasks.iter().filter(known).count();
             reading.check_derived(&child_pointer(&place, "tasks_count"), count.into());
         }
@@ -77,9 +77,9 @@ pub(super) fn says_average(found: Option<&Value>, average: i64) -> bool {
     found.and_then(whole_seconds) == Some(average)
 }
 
-fn check_lists(reading: &mut DocumentReader<'_>, run: &Run) {
+fn check_lists(reading: &mut DocumentReader<'_>, run: &OrchestrationState) {
     let mut listed: HashMap<&str, u8> = HashMap::with_capacity(run.graph().len());
-    for (bit, status) in Status::ALL.into_iter().enumerate() {
+    for (bit, status) in NodeStatus::ALL.into_iter().enumerate() {
         for item in list_at(reading, status) {
             if let Some(id) = item.as_str() {
                 *listed.entry(id).or_insert(0) |= 1 << bit;
@@ -89,20 +89,22 @@ fn check_lists(reading: &mut DocumentReader<'_>, run: &Run) {
     // Readiness is unknown without the graph, which the plan has. Then only tasks that are done or
     // in progress are checked.
     let told = reading.get("/dependencies").is_some();
-    let sure = |status: Status| {
+    let sure = |status: NodeStatus| {
         told || matches!(
             status,
-            Status::Completed | Status::Failed | Status::InProgress
+            NodeStatus::Completed | NodeStatus::Failed | NodeStatus::InProgress
         )
     };
-    for status in Status::ALL {
+    for status in NodeStatus::ALL {
         let place = child_pointer("/tasks", status.name());
         let items = list_at(reading, status);
         let (mut both, mut elsewhere, mut twice) = (vec![], vec![], vec![]);
         let mut seen = HashSet::with_capacity(items.len());
         for id in items.iter().filter_map(Value::as_str) {
-            let Some(node) = run.node(id) else { continue };
-            let real = Status::ALL.iter().position(|it| *it == node.status);
+            let Some(node) = run.find_node(id) else {
+                continue;
+            };
+            let real = NodeStatus::ALL.iter().position(|it| *it == node.status);
             let there = real.is_some_and(|real| listed[id] & (1 << real) != 0);
             match node.status == status {
                 _ if !seen.insert(id) => twice.push(id),
@@ -128,10 +130,10 @@ fn check_lists(reading: &mut DocumentReader<'_>, run: &Run) {
             if !ids.is_empty() {
                 let ids = shorten_ids(&ids);
                 let message = match repair {
-                    Repair::KeepOne => Found::ListedTwice { ids },
-                    Repair::TakeOutHere => Found::ListedInBoth { ids },
-                    Repair::Move => Found::ListedWrongly { ids },
-                    _ => Found::Unlisted { ids },
+                    Repair::KeepOne => FileFinding::ListedTwice { ids },
+                    Repair::TakeOutHere => FileFinding::ListedInBoth { ids },
+                    Repair::Move => FileFinding::ListedWrongly { ids },
+                    _ => FileFinding::Unlisted { ids },
                 };
                 reading.add_finding(Severity::Warning, code, &place, message, Some(repair));
             }
@@ -147,12 +149,16 @@ fn check_lists(reading: &mut DocumentReader<'_>, run: &Run) {
 }
 
 /// Returns the entries of a list of open tasks that may stay, each once, if the graph is not known.
-fn still_open(items: &[Value], run: &Run) -> Vec<Value> {
-    let over = [Status::Completed, Status::Failed, Status::InProgress];
+fn still_open(items: &[Value], run: &OrchestrationState) -> Vec<Value> {
+    let over = [
+        NodeStatus::Completed,
+        NodeStatus::Failed,
+        NodeStatus::InProgress,
+    ];
     let mut seen = HashSet::new();
     let ids = items.iter().filter_map(Value::as_str);
     let open = ids.filter(|id| {
-        run.node(id)
+        run.find_node(id)
             .is_some_and(|node| !over.contains(&node.status))
     });
     open.filter(|id| seen.insert(*id))
@@ -170,7 +176,7 @@ fn shorten_ids(ids: &[&str]) -> Named {
 }
 
 /// Returns a list as the file has it; findings about its type were added before.
-fn list_at<'d>(reading: &DocumentReader<'d>, status: Status) -> &'d [Value] {
+fn list_at<'d>(reading: &DocumentReader<'d>, status: NodeStatus) -> &'d [Value] {
     match reading.get(&child_pointer("/tasks", status.name())) {
         Some(Value::Array(items)) => items,
         Some(_) | None => &[],

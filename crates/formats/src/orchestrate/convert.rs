@@ -9,7 +9,7 @@ use super::families::{
 use super::{RunMode, VERSION, phase_of_id};
 use crate::finding::{Finding, Severity};
 use crate::time;
-use bowline_words::message::Found;
+use bowline_words::message::FileFinding;
 use serde_json::{Map, Value, json};
 
 /// Builder of the converted document.
@@ -34,7 +34,7 @@ impl<'v> DocumentConverter<'v> {
             } else {
                 String::new()
             },
-            message: Found::OlderFile {
+            message: FileFinding::OlderFile {
                 written: VERSION.into(),
             },
             repair: None,
@@ -178,7 +178,7 @@ impl<'v> DocumentConverter<'v> {
                         severity: Severity::Warning,
                         code: "bad_id",
                         pointer: crate::json::child_pointer("", key),
-                        message: Found::OddIdsKept,
+                        message: FileFinding::OddIdsKept,
                         repair: None,
                     });
                 }

@@ -24,7 +24,7 @@ use crate::finding::{Finding, ReadResult};
 use crate::json::JsonDocument;
 use crate::tasks_md::phase_of_id;
 use bowline_machines::Timestamp;
-use bowline_machines::orchestrate::Run;
+use bowline_machines::orchestrate::OrchestrationState;
 use serde_json::{Value, json};
 
 /// Folder of the file, in the root of the project.
@@ -42,7 +42,11 @@ pub const VERSION_MAJOR: u32 = 2;
 pub struct OrchestrateFile;
 
 /// Creates the file of a run.
-pub fn new_document(meta: &OrchestrationMeta, run: &Run, at: Timestamp) -> JsonDocument {
+pub fn new_document(
+    meta: &OrchestrationMeta,
+    run: &OrchestrationState,
+    at: Timestamp,
+) -> JsonDocument {
     let mut value = json!({ "version": VERSION });
     meta.write_to(&mut value);
     for part in ["execution", "tasks"] {
@@ -59,16 +63,16 @@ pub fn new_document(meta: &OrchestrationMeta, run: &Run, at: Timestamp) -> JsonD
 }
 
 impl StateFormat for OrchestrateFile {
-    type State = Run;
+    type State = OrchestrationState;
     const KIND: &'static str = "orchestrate";
 
     /// Reads the run that the file alone describes. Callers that have the task file use [`known`]
     /// with its graph.
-    fn read_state(document: &JsonDocument) -> Result<ReadResult<Run>, Vec<Finding>> {
+    fn read_state(document: &JsonDocument) -> Result<ReadResult<OrchestrationState>, Vec<Finding>> {
         read::read_run(document)
     }
 
-    fn write_state(run: &Run, value: &mut Value, at: Timestamp) {
+    fn write_state(run: &OrchestrationState, value: &mut Value, at: Timestamp) {
         if let families::DocumentFamily::Other(new, _) = families::detect_family(value) {
             *value = new;
         }

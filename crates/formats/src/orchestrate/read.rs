@@ -8,11 +8,11 @@ use crate::json::{JsonDocument, child_pointer};
 use crate::tasks_md::TaskId;
 use crate::time::format_utc;
 use bowline_machines::orchestrate::{
-    Config, Facts, Graph, GraphError, Id, Landing, NODES_MAX, NodeSpec, OrchestrateMachine,
-    PhaseFacts, Run, Status, TaskTime, Trace,
+    GraphError, LandingOutcome, NODES_MAX, NodeId, NodeSpec, NodeStatus, OrchestrateMachine,
+    OrchestrationLimits, OrchestrationState, PhaseFacts, RunFacts, TaskFacts, TaskGraph, TaskTime,
 };
-use bowline_machines::{Machine as _, Refuse as _, Timestamp};
-use bowline_words::message::{Found, Kind, Repair};
+use bowline_machines::{CodedRefusal as _, Machine as _, Timestamp};
+use bowline_words::message::{FileFinding, Kind, Repair};
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(super) const UNKNOWN_TIME: Timestamp = Timestamp(0);
 pub struct OrchestrationFacts {
     /// Every task that is named anywhere, with its explicit dependencies.
     pub nodes: Vec<NodeSpec>,
-    pub facts: Facts,
+    pub facts: RunFacts,
 }
 
 /// Reads the data of the file without deriving a run, for callers that have the graph from
@@ -38,17 +38,19 @@ pub fn read_facts(document: &JsonDocument) -> Result<ReadResult<OrchestrationFac
 }
 
 /// Reads the run that the file alone describes.
-pub(super) fn read_run(document: &JsonDocument) -> Result<ReadResult<Run>, Vec<Finding>> {
+pub(super) fn read_run(
+    document: &JsonDocument,
+) -> Result<ReadResult<OrchestrationState>, Vec<Finding>> {
     up_to_date(document, |mut reading| {
         let known = collect_facts(&mut reading);
-        let graph = match Graph::new(known.nodes) {
+        let graph = match TaskGraph::new(known.nodes) {
             Ok(graph) => Arc::new(graph),
             Err(error) => {
                 let message = bad_graph(&error);
                 return Err(reading.give_up("/dependencies", error.code(), message));
             }
         };
-        let run = Run::from_facts(graph, &known.facts);
+        let run = OrchestrationState::from_facts(graph, &known.facts);
         check::check_document(&mut reading, &run);
         for violation in OrchestrateMachine::violations(&run) {
             reading.add_violation("", &violation, None);
@@ -58,14 +60,14 @@ pub(super) fn read_run(document: &JsonDocument) -> Result<ReadResult<Run>, Vec<F
 }
 
 /// Describes why the tasks of a file do not form a graph.
-fn bad_graph(error: &GraphError) -> Found {
+fn bad_graph(error: &GraphError) -> FileFinding {
     match error {
-        GraphError::DuplicateId { id } => Found::NodeTwice { id: id.to_string() },
-        GraphError::MissingDependency { id, dependency } => Found::NodeWithoutDependency {
+        GraphError::DuplicateId { id } => FileFinding::NodeTwice { id: id.to_string() },
+        GraphError::MissingDependency { id, dependency } => FileFinding::NodeWithoutDependency {
             id: id.to_string(),
             dependency: dependency.to_string(),
         },
-        GraphError::CircularDependency { path } => Found::NodesInCircle {
+        GraphError::CircularDependency { path } => FileFinding::NodesInCircle {
             path: path.join("->"),
         },
         GraphError::LaterPhase {
@@ -73,13 +75,13 @@ fn bad_graph(error: &GraphError) -> Found {
             phase,
             dependency,
             later,
-        } => Found::NodeOfLaterPhase {
+        } => FileFinding::NodeOfLaterPhase {
             id: id.to_string(),
             phase: *phase,
             dependency: dependency.to_string(),
             later: *later,
         },
-        GraphError::TooMany { count } => Found::TooManyNodes {
+        GraphError::TooMany { count } => FileFinding::TooManyNodes {
             count: *count,
             max: NODES_MAX,
         },
@@ -95,8 +97,11 @@ fn up_to_date<S>(
         DocumentFamily::Lists => return read(begin_reading(document)?),
         DocumentFamily::Other(value, findings) => (value, findings),
         DocumentFamily::Foreign => {
-            let mut findings =
-                DocumentReader::new(document)?.give_up("", FOREIGN, Found::NotAnOrchestration);
+            let mut findings = DocumentReader::new(document)?.give_up(
+                "",
+                FOREIGN,
+                FileFinding::NotAnOrchestration,
+            );
             findings.retain(|finding| finding.code == FOREIGN);
             return Err(findings);
         }
@@ -119,7 +124,7 @@ fn begin_reading(document: &JsonDocument) -> Result<DocumentReader<'_>, Vec<Find
     let mut reading = DocumentReader::new(document)?;
     // Without its lists the file has no progress: creating empty ones would lose it silently.
     if !reading.get("/tasks").is_some_and(Value::is_object) {
-        let message = Found::NoTaskLists;
+        let message = FileFinding::NoTaskLists;
         return Err(reading.give_up("/tasks", "missing_field", message));
     }
     // Many files have no version, and some have that of the program they are about.
@@ -139,7 +144,7 @@ fn begin_reading(document: &JsonDocument) -> Result<DocumentReader<'_>, Vec<Find
 fn read_mode(reading: &mut DocumentReader<'_>, mode: &Value) {
     let word = mode.as_str().unwrap_or_default();
     if RunMode::from_name(word).is_none() {
-        let message = Found::ReadAsNormal {
+        let message = FileFinding::ReadAsNormal {
             word: word.chars().take(40).collect(),
         };
         let normal = RunMode::Normal.name().into();
@@ -167,14 +172,19 @@ fn collect_facts(reading: &mut DocumentReader<'_>) -> OrchestrationFacts {
     let mut claims = claims;
     let phases = read_checkpoints(reading, &mut ids, &mut claims);
     let traces = read_bookkeeping(reading, &mut ids, config);
-    let said = claims.iter().filter(|(_, it)| *it == Status::Completed);
-    let landed = |phase: &&PhaseFacts| phase.landing.as_ref().is_some_and(Landing::landed);
+    let said = claims.iter().filter(|(_, it)| *it == NodeStatus::Completed);
+    let landed = |phase: &&PhaseFacts| {
+        phase
+            .landing
+            .as_ref()
+            .is_some_and(LandingOutcome::has_landed)
+    };
     let recorded = phases.iter().filter(landed).flat_map(|phase| &phase.tasks);
-    let completed: HashSet<&Id> = said.map(|(id, _)| id).chain(recorded).collect();
+    let completed: HashSet<&NodeId> = said.map(|(id, _)| id).chain(recorded).collect();
     let time = read_time(reading, completed.len());
     OrchestrationFacts {
         nodes: build_nodes(&ids, dependencies, &phases, &traces),
-        facts: Facts {
+        facts: RunFacts {
             config,
             current_phase,
             worktree,
@@ -198,9 +208,12 @@ fn read_times(reading: &mut DocumentReader<'_>) -> (Timestamp, Timestamp) {
             continue;
         };
         let (severity, message) = match found {
-            Value::Null => (Severity::Note, Found::SaysNoTime),
-            Value::String(_) => (Severity::Error, Found::IsNoTime),
-            _ => (Severity::Error, Found::ShouldBe { wanted: Kind::Time }),
+            Value::Null => (Severity::Note, FileFinding::SaysNoTime),
+            Value::String(_) => (Severity::Error, FileFinding::IsNoTime),
+            _ => (
+                Severity::Error,
+                FileFinding::ShouldBe { wanted: Kind::Time },
+            ),
         };
         match sibling {
             Some(at) => {
@@ -222,7 +235,7 @@ fn read_phase(reading: &mut DocumentReader<'_>) -> Option<u32> {
     let phase = phase_word(told);
     let word = told.as_str().is_some_and(|word| !word.trim().is_empty());
     if phase.is_none() && !word {
-        let message = Found::ShouldBe {
+        let message = FileFinding::ShouldBe {
             wanted: Kind::WholeNumber,
         };
         reading.drop_key(
@@ -232,7 +245,7 @@ fn read_phase(reading: &mut DocumentReader<'_>) -> Option<u32> {
             message,
         );
     } else if phase.is_none() {
-        let message = Found::UnknownPhaseKept;
+        let message = FileFinding::UnknownPhaseKept;
         reading.add_finding(
             Severity::Warning,
             "unknown_phase",
@@ -247,32 +260,32 @@ fn read_phase(reading: &mut DocumentReader<'_>) -> Option<u32> {
 /// Interned ids, each shared by all values that name it.
 #[derive(Default)]
 struct IdTable<'d> {
-    by_name: HashMap<&'d str, Id>,
+    by_name: HashMap<&'d str, NodeId>,
     /// Ids in the order of the document: nearly natural order, so that sorting them is quick.
-    met: Vec<Id>,
+    met: Vec<NodeId>,
 }
 
 impl<'d> IdTable<'d> {
     /// Returns the id in a value, if it has one.
-    fn id_in_value(&mut self, value: &'d Value) -> Option<Id> {
+    fn id_in_value(&mut self, value: &'d Value) -> Option<NodeId> {
         let plain = value.as_str().and_then(|text| self.intern_id(text));
         plain.or_else(|| families::list_entry(value).and_then(|(id, _)| self.intern_id(id)))
     }
 
-    fn intern_id(&mut self, text: &'d str) -> Option<Id> {
+    fn intern_id(&mut self, text: &'d str) -> Option<NodeId> {
         if let Some(id) = self.by_name.get(text) {
             return Some(id.clone());
         }
         TaskId::new(text).ok()?;
-        let id: Id = text.into();
+        let id: NodeId = text.into();
         self.by_name.insert(text, id.clone());
         self.met.push(id.clone());
         Some(id)
     }
 
     /// Returns all ids in a list, and the number of elements that are none.
-    fn ids_in_list(&mut self, items: &'d [Value]) -> (Vec<Id>, usize) {
-        let ids: Vec<Id> = items
+    fn ids_in_list(&mut self, items: &'d [Value]) -> (Vec<NodeId>, usize) {
+        let ids: Vec<NodeId> = items
             .iter()
             .filter_map(|item| self.id_in_value(item))
             .collect();
@@ -281,16 +294,19 @@ impl<'d> IdTable<'d> {
     }
 }
 
-fn read_lists<'d>(reading: &mut DocumentReader<'d>, ids: &mut IdTable<'d>) -> Vec<(Id, Status)> {
+fn read_lists<'d>(
+    reading: &mut DocumentReader<'d>,
+    ids: &mut IdTable<'d>,
+) -> Vec<(NodeId, NodeStatus)> {
     let mut claims = Vec::new();
-    for status in Status::ALL {
+    for status in NodeStatus::ALL {
         let place = child_pointer("/tasks", status.name());
         if reading.get(&place).is_none_or(Value::is_null) {
             continue;
         }
         let (listed, bad) = ids.ids_in_list(reading.read_list(&place));
         if bad > 0 {
-            let message = Found::NoIds { count: bad };
+            let message = FileFinding::NoIds { count: bad };
             let repair = Some(Repair::LeaveThemOut);
             reading.add_finding(Severity::Error, "bad_id", &place, message, repair);
         }
@@ -302,7 +318,7 @@ fn read_lists<'d>(reading: &mut DocumentReader<'d>, ids: &mut IdTable<'d>) -> Ve
 fn read_dependencies<'d>(
     reading: &mut DocumentReader<'d>,
     ids: &mut IdTable<'d>,
-) -> HashMap<Id, Vec<Id>> {
+) -> HashMap<NodeId, Vec<NodeId>> {
     let mut all = HashMap::new();
     if reading.get("/dependencies").is_none() {
         return all;
@@ -320,7 +336,7 @@ fn read_dependencies<'d>(
         let (needs, bad) = match value {
             Value::Array(items) => ids.ids_in_list(items),
             one @ Value::String(_) => {
-                let needs: Vec<Id> = ids.id_in_value(one).into_iter().collect();
+                let needs: Vec<NodeId> = ids.id_in_value(one).into_iter().collect();
                 (needs, 1)
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => (vec![], 1),
@@ -332,7 +348,7 @@ fn read_dependencies<'d>(
         all.insert(id, needs);
     }
     if let Some((first, _)) = odd.first() {
-        let message = Found::OddEntries { count: odd.len() };
+        let message = FileFinding::OddEntries { count: odd.len() };
         let place = child_pointer("/dependencies", first);
         let repair = Some(Repair::KeepIds);
         reading.add_finding(Severity::Error, "bad_id", &place, message, repair);
@@ -351,14 +367,14 @@ fn read_dependencies<'d>(
     all
 }
 
-fn read_config(reading: &mut DocumentReader<'_>) -> Config {
+fn read_config(reading: &mut DocumentReader<'_>) -> OrchestrationLimits {
     if reading.get("/config").is_some() {
         reading.read_object("/config");
     }
-    let default = Config::default();
+    let default = OrchestrationLimits::default();
     let mut count =
         |name: &str, default| reading.read_optional_count(&child_pointer("/config", name), default);
-    let config = Config {
+    let config = OrchestrationLimits {
         max_parallel: count("max_parallel", default.max_parallel),
         retry_limit: count("retry_limit", default.retry_limit),
     };
@@ -368,7 +384,7 @@ fn read_config(reading: &mut DocumentReader<'_>) -> Config {
             && !found.is_string()
             && !found.is_null()
         {
-            let message = Found::ShouldBe {
+            let message = FileFinding::ShouldBe {
                 wanted: Kind::TextOrNull,
             };
             reading.repair_value(Severity::Error, "wrong_type", place, message, Value::Null);
@@ -380,7 +396,7 @@ fn read_config(reading: &mut DocumentReader<'_>) -> Config {
 fn read_checkpoints<'d>(
     reading: &mut DocumentReader<'d>,
     ids: &mut IdTable<'d>,
-    claims: &mut Vec<(Id, Status)>,
+    claims: &mut Vec<(NodeId, NodeStatus)>,
 ) -> Vec<PhaseFacts> {
     let mut phases = Vec::new();
     if reading.get("/checkpoints").is_none() {
@@ -402,7 +418,7 @@ fn read_checkpoints<'d>(
         let started_at = reading.read_time(&field("started_at"));
         let mut completed_at = reading.read_time(&field("completed_at"));
         if completed_at.is_some() && completed_at < started_at {
-            let message = Found::BeforeStart;
+            let message = FileFinding::BeforeStart;
             let value = item["started_at"].clone();
             let here = field("completed_at");
             reading.repair_value(Severity::Error, "rule_broken", &here, message, value);
@@ -412,7 +428,7 @@ fn read_checkpoints<'d>(
             None => None,
             Some(Value::Bool(merged)) => Some(*merged),
             Some(_) => {
-                let message = Found::ShouldBe { wanted: Kind::Bool };
+                let message = FileFinding::ShouldBe { wanted: Kind::Bool };
                 reading.drop_key(Severity::Error, "wrong_type", &field("merged"), message);
                 None
             }
@@ -425,7 +441,7 @@ fn read_checkpoints<'d>(
             Some(Value::Array(items)) => {
                 let (tasks, bad) = ids.ids_in_list(items);
                 if bad > 0 {
-                    let message = Found::NoIds { count: bad };
+                    let message = FileFinding::NoIds { count: bad };
                     let kept: Vec<Value> = tasks.iter().map(|id| Value::from(&**id)).collect();
                     let here = field("tasks");
                     reading.repair_value(Severity::Error, "bad_id", &here, message, kept.into());
@@ -433,7 +449,7 @@ fn read_checkpoints<'d>(
                 tasks
             }
             Some(_) => {
-                let message = Found::ShouldBe {
+                let message = FileFinding::ShouldBe {
                     wanted: Kind::TaskList,
                 };
                 reading.drop_key(Severity::Error, "wrong_type", &field("tasks"), message);
@@ -441,19 +457,19 @@ fn read_checkpoints<'d>(
             }
         };
         let landing = match (merged, commit) {
-            (Some(true), Some(commit)) => Some(Landing::Merged {
+            (Some(true), Some(commit)) => Some(LandingOutcome::Merged {
                 commit: commit.into(),
             }),
-            (Some(true), None) => Some(Landing::WithoutMerge),
-            (Some(false), _) => Some(Landing::Unmerged),
-            (None, _) if completed_at.is_some() => Some(Landing::WithoutMerge),
+            (Some(true), None) => Some(LandingOutcome::WithoutMerge),
+            (Some(false), _) => Some(LandingOutcome::Unmerged),
+            (None, _) if completed_at.is_some() => Some(LandingOutcome::WithoutMerge),
             (None, _) => item
                 .get("status")
                 .filter(|it| *it == "completed")
-                .map(|_| Landing::WithoutMerge),
+                .map(|_| LandingOutcome::WithoutMerge),
         };
-        if numbers.is_empty() && landing.as_ref().is_some_and(Landing::landed) {
-            claims.extend(tasks.iter().map(|id| (id.clone(), Status::Completed)));
+        if numbers.is_empty() && landing.as_ref().is_some_and(LandingOutcome::has_landed) {
+            claims.extend(tasks.iter().map(|id| (id.clone(), NodeStatus::Completed)));
         }
         for number in numbers {
             phases.push(PhaseFacts {
@@ -486,7 +502,7 @@ fn phase_numbers(key: &str) -> Option<Vec<u32>> {
 }
 
 struct TaskNote {
-    trace: Trace,
+    trace: TaskFacts,
     phase: Option<u32>,
     section: u32,
 }
@@ -495,8 +511,8 @@ struct TaskNote {
 fn read_bookkeeping<'d>(
     reading: &mut DocumentReader<'d>,
     ids: &mut IdTable<'d>,
-    config: Config,
-) -> Vec<(Id, TaskNote)> {
+    config: OrchestrationLimits,
+) -> Vec<(NodeId, TaskNote)> {
     let mut traces = Vec::new();
     let tasks = match reading.get("/bookkeeping") {
         None => return traces,
@@ -513,13 +529,13 @@ fn read_bookkeeping<'d>(
         let place = || child_pointer("/bookkeeping/tasks", key);
         let known = ids.by_name.get(key.as_str()).cloned();
         let (Some(id), Value::Object(item)) = (known, item) else {
-            let message = Found::NotOfThisRun;
+            let message = FileFinding::NotOfThisRun;
             reading.drop_key(Severity::Warning, "unlisted_task", &place(), message);
             continue;
         };
         let mut attempts = read_count(reading, item, "attempts", &place).unwrap_or(0);
         if attempts > limit {
-            let message = Found::TooManyAttempts { attempts };
+            let message = FileFinding::TooManyAttempts { attempts };
             let here = child_pointer(&place(), "attempts");
             reading.repair_value(
                 Severity::Error,
@@ -542,7 +558,7 @@ fn read_bookkeeping<'d>(
             None | Some(Value::Null) => None,
             Some(_) => reading.read_time(&child_pointer(&place(), "started_at")),
         };
-        let trace = Trace {
+        let trace = TaskFacts {
             attempts,
             started_at,
             error,
@@ -567,7 +583,7 @@ fn read_count(
 ) -> Option<u32> {
     let value = item.get(name)?;
     if value.is_null() {
-        let message = Found::SaysNothing;
+        let message = FileFinding::SaysNothing;
         let here = child_pointer(&place(), name);
         reading.drop_key(Severity::Warning, "missing_field", &here, message);
         return None;
@@ -611,19 +627,19 @@ pub(super) fn whole_seconds(value: &Value) -> Option<i64> {
 
 fn build_nodes(
     ids: &IdTable<'_>,
-    mut dependencies: HashMap<Id, Vec<Id>>,
+    mut dependencies: HashMap<NodeId, Vec<NodeId>>,
     phases: &[PhaseFacts],
-    traces: &[(Id, TaskNote)],
+    traces: &[(NodeId, TaskNote)],
 ) -> Vec<NodeSpec> {
     let recorded = phases
         .iter()
         .flat_map(|phase| phase.tasks.iter().map(|id| (id, phase.number)));
-    let recorded: HashMap<&Id, u32> = recorded.collect();
+    let recorded: HashMap<&NodeId, u32> = recorded.collect();
     let noted = traces.iter().filter_map(|(id, it)| Some((id, it.phase?)));
-    let noted: HashMap<&Id, u32> = noted.collect();
+    let noted: HashMap<&NodeId, u32> = noted.collect();
     let sections = traces.iter().map(|(id, it)| (id, it.section));
-    let sections: HashMap<&Id, u32> = sections.collect();
-    let phase = |id: &Id| {
+    let sections: HashMap<&NodeId, u32> = sections.collect();
+    let phase = |id: &NodeId| {
         let told = || phase_of_id(id).or_else(|| recorded.get(id).copied());
         noted.get(id).copied().or_else(told).unwrap_or(0)
     };

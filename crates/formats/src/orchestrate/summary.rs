@@ -4,7 +4,7 @@ use super::families::{DocumentFamily, detect_family, phase_word, stated_phase, s
 use super::{OrchestrationMeta, plan_file};
 use crate::finding::Finding;
 use crate::json::JsonDocument;
-use bowline_machines::orchestrate::{Landing, Status};
+use bowline_machines::orchestrate::{LandingOutcome, NodeStatus};
 use serde_json::Value;
 use std::collections::HashSet;
 
@@ -25,7 +25,7 @@ pub struct OrchestrationSummary {
     /// Numbers of the phases that are done.
     pub phases_done: Vec<u32>,
     /// Ids by list. An id in several lists is in the most advanced one only.
-    pub lists: Vec<(Status, Vec<String>)>,
+    pub lists: Vec<(NodeStatus, Vec<String>)>,
     /// Counts that the file states without ids, by the name of the list, and `total`.
     pub counts: Vec<(String, u64)>,
     pub findings: Vec<Finding>,
@@ -47,7 +47,7 @@ impl OrchestrationSummary {
     }
 
     /// Returns the ids of a list.
-    pub fn ids_with_status(&self, status: Status) -> &[String] {
+    pub fn ids_with_status(&self, status: NodeStatus) -> &[String] {
         let found = self.lists.iter().find(|(of, _)| *of == status);
         found.map_or(&[], |(_, ids)| ids)
     }
@@ -61,26 +61,28 @@ pub fn summarise_document(document: &JsonDocument) -> Result<OrchestrationSummar
         DocumentFamily::Lists | DocumentFamily::Foreign => document.value().clone(),
     };
     let facts = &read.state.facts;
-    let merged = facts
-        .phases
-        .iter()
-        .filter(|phase| phase.landing.as_ref().is_some_and(Landing::landed));
+    let merged = facts.phases.iter().filter(|phase| {
+        phase
+            .landing
+            .as_ref()
+            .is_some_and(LandingOutcome::has_landed)
+    });
     let mut phases_done: Vec<u32> = merged.clone().map(|phase| phase.number).collect();
     phases_done.sort_unstable();
     phases_done.dedup();
     // The most advanced list first: a completed task is in no other list.
     let strongest = [
-        Status::Completed,
-        Status::Failed,
-        Status::InProgress,
-        Status::Ready,
-        Status::Blocked,
-        Status::Pending,
+        NodeStatus::Completed,
+        NodeStatus::Failed,
+        NodeStatus::InProgress,
+        NodeStatus::Ready,
+        NodeStatus::Blocked,
+        NodeStatus::Pending,
     ];
     let recorded = merged
         .flat_map(|phase| &phase.tasks)
-        .map(|id| (id, Status::Completed));
-    let claims: Vec<(&str, Status)> = facts
+        .map(|id| (id, NodeStatus::Completed));
+    let claims: Vec<(&str, NodeStatus)> = facts
         .claims
         .iter()
         .map(|(id, status)| (id, *status))
@@ -117,7 +119,7 @@ pub fn summarise_document(document: &JsonDocument) -> Result<OrchestrationSummar
     let told = stated_total(document.value());
     let listed = lists
         .first()
-        .map_or(0, |(_, ids): &(Status, Vec<String>)| ids.len());
+        .map_or(0, |(_, ids): &(NodeStatus, Vec<String>)| ids.len());
     let done = listed.max(number("completed"));
     Ok(OrchestrationSummary {
         meta: OrchestrationMeta::from_document(document.value()),

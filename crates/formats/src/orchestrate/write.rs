@@ -8,15 +8,17 @@ use crate::document_reader::{put_time, put_value, put_version, take_list, take_o
 use crate::json::child_pointer;
 use crate::time::format_utc;
 use bowline_machines::Timestamp;
-use bowline_machines::orchestrate::{Id, Landing, Node, Phase, Run, Status};
+use bowline_machines::orchestrate::{
+    LandingOutcome, NodeId, NodeStatus, OrchestrationState, PhaseState, TaskNode,
+};
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 
 /// Writes the run into a document of this version.
-pub(super) fn write_run(run: &Run, value: &mut Value, at: Timestamp) {
+pub(super) fn write_run(run: &OrchestrationState, value: &mut Value, at: Timestamp) {
     put_version(value, VERSION_MAJOR, VERSION);
     write_execution(run, value, at);
-    for status in Status::ALL {
+    for status in NodeStatus::ALL {
         let place = child_pointer("/tasks", status.name());
         let old = take_list(value, &place);
         put_value(value, &place, status_list(&old, run, status));
@@ -29,7 +31,7 @@ pub(super) fn write_run(run: &Run, value: &mut Value, at: Timestamp) {
         write_checkpoint(run, phase, value);
     }
     write_metrics(run, value);
-    let config = run.config();
+    let config = run.run_limits();
     put_value(value, "/config/max_parallel", config.max_parallel);
     put_value(value, "/config/retry_limit", config.retry_limit);
     write_bookkeeping(run, value);
@@ -37,28 +39,32 @@ pub(super) fn write_run(run: &Run, value: &mut Value, at: Timestamp) {
 
 /// Returns the list of a status: ids that are in it and belong there keep their order, the others
 /// follow.
-pub(super) fn status_list(old: &[Value], run: &Run, status: Status) -> Vec<Value> {
+pub(super) fn status_list(
+    old: &[Value],
+    run: &OrchestrationState,
+    status: NodeStatus,
+) -> Vec<Value> {
     let belonging = || run.nodes().filter(|(_, node)| node.status == status);
     let named = old.iter().map(Value::as_str);
     if named.eq(belonging().map(|(id, _)| Some(&**id))) {
         return old.to_vec();
     }
     let mut seen: HashSet<&str> = HashSet::with_capacity(old.len());
-    let mut kept = Vec::with_capacity(run.count(status));
+    let mut kept = Vec::with_capacity(run.count_status(status));
     for id in old.iter().filter_map(Value::as_str) {
-        let belongs = run.node(id).is_some_and(|node| node.status == status);
+        let belongs = run.find_node(id).is_some_and(|node| node.status == status);
         if belongs && seen.insert(id) {
             kept.push(Value::from(id));
         }
     }
-    if kept.len() < run.count(status) {
+    if kept.len() < run.count_status(status) {
         let new = belonging().filter(|(id, _)| !seen.contains::<str>(id));
         kept.extend(new.map(|(id, _)| Value::from(&**id)));
     }
     kept
 }
 
-fn write_execution(run: &Run, value: &mut Value, at: Timestamp) {
+fn write_execution(run: &OrchestrationState, value: &mut Value, at: Timestamp) {
     let told = value.pointer("/execution/current_phase").cloned();
     let told = told.filter(|told| !told.is_null());
     let current = run.current_phase();
@@ -71,7 +77,7 @@ fn write_execution(run: &Run, value: &mut Value, at: Timestamp) {
     if !(run.all_done() && behind) {
         put_value(value, "/execution/current_phase", current);
     }
-    put_value(value, "/execution/worktree", run.worktree());
+    put_value(value, "/execution/worktree", run.worktree_path());
     if run.started_at() != UNKNOWN_TIME {
         put_time(
             value,
@@ -85,7 +91,7 @@ fn write_execution(run: &Run, value: &mut Value, at: Timestamp) {
     put_time(value, "/execution/last_updated", Some(at), format_utc);
 }
 
-fn write_dependencies(run: &Run, value: &mut Value) {
+fn write_dependencies(run: &OrchestrationState, value: &mut Value) {
     let graph = run.graph();
     let mut old = take_object(value, "/dependencies");
     old.retain(|id, _| graph.contains(id));
@@ -104,7 +110,7 @@ fn write_dependencies(run: &Run, value: &mut Value) {
     put_value(value, "/dependencies", old);
 }
 
-fn write_checkpoint(run: &Run, phase: &Phase, value: &mut Value) {
+fn write_checkpoint(run: &OrchestrationState, phase: &PhaseState, value: &mut Value) {
     let place = format!("/checkpoints/phase_{}", phase.number);
     let field = |name: &str| child_pointer(&place, name);
     let known = value.pointer(&place).is_some_and(Value::is_object);
@@ -112,13 +118,13 @@ fn write_checkpoint(run: &Run, phase: &Phase, value: &mut Value) {
     if !known && phase.started_at.is_none() && phase.completed_at.is_none() {
         let told = matches!(
             phase.landing,
-            Some(Landing::Merged { .. } | Landing::Unmerged)
+            Some(LandingOutcome::Merged { .. } | LandingOutcome::Unmerged)
         );
         if !told {
             return;
         }
     }
-    let finished = phase.finished();
+    let finished = phase.is_finished();
     let there = |value: &Value, name: &str| value.pointer(&field(name)).is_some();
     if phase.started_at.is_some() || there(value, "started_at") {
         put_time(value, &field("started_at"), phase.started_at, format_utc);
@@ -139,12 +145,12 @@ fn write_checkpoint(run: &Run, phase: &Phase, value: &mut Value) {
         write_tasks(run, phase, value, &place);
     }
     match &phase.landing {
-        Some(Landing::Merged { commit }) => {
+        Some(LandingOutcome::Merged { commit }) => {
             put_value(value, &field("merged"), true);
             put_value(value, &field("merge_commit"), &**commit);
         }
-        Some(Landing::Unmerged) => put_value(value, &field("merged"), false),
-        Some(Landing::WithoutMerge) | None => {
+        Some(LandingOutcome::Unmerged) => put_value(value, &field("merged"), false),
+        Some(LandingOutcome::WithoutMerge) | None => {
             // An earlier attempt that failed is obsolete. An earlier landing is not, even of a
             // phase that is open again.
             if value.pointer(&field("merged")) == Some(&Value::Bool(false))
@@ -156,7 +162,7 @@ fn write_checkpoint(run: &Run, phase: &Phase, value: &mut Value) {
     }
 }
 
-fn write_tasks(run: &Run, phase: &Phase, value: &mut Value, place: &str) {
+fn write_tasks(run: &OrchestrationState, phase: &PhaseState, value: &mut Value, place: &str) {
     let (list, count) = (
         child_pointer(place, "tasks"),
         child_pointer(place, "tasks_count"),
@@ -176,7 +182,7 @@ fn write_tasks(run: &Run, phase: &Phase, value: &mut Value, place: &str) {
     put_value(value, &list, ids);
 }
 
-fn write_metrics(run: &Run, value: &mut Value) {
+fn write_metrics(run: &OrchestrationState, value: &mut Value) {
     let metrics = run.metrics();
     put_value(value, "/metrics/total_tasks", metrics.total_tasks);
     put_value(value, "/metrics/completed_count", metrics.completed_count);
@@ -187,12 +193,12 @@ fn write_metrics(run: &Run, value: &mut Value) {
     }
 }
 
-fn write_bookkeeping(run: &Run, value: &mut Value) {
+fn write_bookkeeping(run: &OrchestrationState, value: &mut Value) {
     let mut book = take_object(value, "/bookkeeping");
-    let time = run.time();
+    let time = run.task_time();
     let average = value.pointer("/metrics/average_task_time_seconds");
     // Values that follow from the average are not stored twice.
-    let told = time_from_average(average, run.count(Status::Completed)) == time;
+    let told = time_from_average(average, run.count_status(NodeStatus::Completed)) == time;
     if !told || book.contains_key("timed_tasks") {
         book.insert("task_seconds".into(), time.seconds.into());
         book.insert("timed_tasks".into(), time.tasks.into());
@@ -226,7 +232,7 @@ fn write_bookkeeping(run: &Run, value: &mut Value) {
 
 /// Returns the stored data of one task; `None` for most.
 fn task_note(
-    node: &Node,
+    node: &TaskNode,
     id: &str,
     (phase, section): (Option<u32>, Option<u32>),
     known: Option<Value>,
@@ -266,7 +272,7 @@ fn task_note(
 }
 
 /// True if a list names exactly these ids, in any order and however often.
-fn same_ids(items: &[Value], ids: &[Id]) -> bool {
+fn same_ids(items: &[Value], ids: &[NodeId]) -> bool {
     let named = || items.iter().map(Value::as_str);
     if named().eq(ids.iter().map(|id| Some(&**id))) {
         return true;

@@ -23,7 +23,7 @@ macro_rules! schema_names {
 }
 
 schema_names! {
-    Action = "Action",
+    JobAction = "Action",
     AgentStatus = "AgentStatus",
     BlockedBy = "BlockedBy",
     DependencyKind = "DependencyType",

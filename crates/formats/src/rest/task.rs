@@ -2,7 +2,9 @@
 
 #[cfg(feature = "openapi")]
 use super::named_schema::NamedSchema;
-use bowline_machines::job::{Action, AgentStatus, BlockedBy, PausedByKind, Priority, TaskStatus};
+use bowline_machines::job::{
+    AgentStatus, BlockedBy, JobAction, PausedByKind, Priority, TaskStatus,
+};
 #[cfg(feature = "openapi")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -83,8 +85,8 @@ pub struct Task {
     /// Time of the last transition.
     pub updated_at: String,
     /// Actions that a person may take now, the most useful first.
-    #[cfg_attr(feature = "openapi", schemars(with = "Vec<NamedSchema<Action>>"))]
-    pub allowed_actions: Vec<Action>,
+    #[cfg_attr(feature = "openapi", schemars(with = "Vec<NamedSchema<JobAction>>"))]
+    pub allowed_actions: Vec<JobAction>,
     #[cfg_attr(feature = "openapi", schemars(with = "NamedSchema<Priority>"))]
     pub priority: Priority,
     /// Tasks that must be completed first.

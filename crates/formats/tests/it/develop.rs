@@ -5,7 +5,8 @@ use bowline_formats::StateFormat as _;
 use bowline_formats::develop::{DevelopFile, new_document};
 use bowline_formats::json::JsonDocument;
 use bowline_machines::develop::{
-    CheckpointStatus, Choice, Command, DevelopMachine, Evidence, Gate, Phase, Strategy,
+    CheckpointStatus, Command, DevelopMachine, DevelopPhase, Gate, ImplementationStrategy,
+    StrategyChoice, SubmittedEvidence,
 };
 use bowline_machines::{Actor, Machine as _, Timestamp};
 use serde_json::json;
@@ -36,10 +37,10 @@ fn the_golden_files_read_validate_and_come_back() {
     let run = read.state.unwrap();
     let ids: Vec<&str> = run.checkpoints.iter().map(|it| it.id.as_str()).collect();
     assert_eq!(ids, ["cp-1", "cp-3", "cp-2", "cp-4"]);
-    assert_eq!(run.strategy, Some(Strategy::Subagent));
+    assert_eq!(run.strategy, Some(ImplementationStrategy::Subagent));
 
     let (_, read) = golden::read::<DevelopFile>("develop-merge.json", &["older_name /phase"]);
-    assert_eq!(read.state.unwrap().phase, Phase::Pr);
+    assert_eq!(read.state.unwrap().phase, DevelopPhase::Pr);
     let (_, read) = golden::read::<DevelopFile>("develop-auto.json", &[]);
     assert_eq!(
         read.state.unwrap().checkpoints[1].status,
@@ -54,7 +55,7 @@ fn the_golden_files_read_validate_and_come_back() {
 
 #[test]
 fn a_whole_run_goes_through_the_file_with_documented_keys_only() {
-    let evidence = || Evidence::ByHand {
+    let evidence = || SubmittedEvidence::ByHand {
         reason: "seen".into(),
     };
     let pass = |gate| Command::GatePass {
@@ -69,7 +70,7 @@ fn a_whole_run_goes_through_the_file_with_documented_keys_only() {
         },
         pass(Gate::ReviewCleanPass),
         Command::Implement {
-            choice: Choice::Named(Strategy::Direct),
+            choice: StrategyChoice::Named(ImplementationStrategy::Direct),
         },
         Command::CheckpointStart {
             id: "cp/2~".into(),
@@ -77,7 +78,7 @@ fn a_whole_run_goes_through_the_file_with_documented_keys_only() {
             by: Actor::Agent,
         },
         Command::Back {
-            phase: Phase::Design,
+            phase: DevelopPhase::Design,
             by: Actor::Person,
         },
     ] {

@@ -10,7 +10,7 @@ use bowline_formats::orchestrate::{
 };
 use bowline_formats::time;
 use bowline_machines::Timestamp;
-use bowline_machines::orchestrate::Status;
+use bowline_machines::orchestrate::NodeStatus;
 use serde_json::{Value, json};
 
 const NOW: Timestamp = Timestamp(1_777_900_000);
@@ -41,7 +41,11 @@ fn changed(value: &Value) -> Value {
     assert!(new.value()["mode"].is_string());
     let (before, after) = (read(value), summarise_document(&new).unwrap());
     assert_eq!(after.done, before.done, "{value}");
-    for status in [Status::Completed, Status::Failed, Status::InProgress] {
+    for status in [
+        NodeStatus::Completed,
+        NodeStatus::Failed,
+        NodeStatus::InProgress,
+    ] {
         let sorted = |it: &OrchestrationSummary| {
             let mut ids = it.ids_with_status(status).to_vec();
             ids.sort();
@@ -50,7 +54,7 @@ fn changed(value: &Value) -> Value {
         assert_eq!(sorted(&after), sorted(&before), "{value}");
     }
     let open = |it: &OrchestrationSummary| {
-        [Status::Ready, Status::Pending, Status::Blocked]
+        [NodeStatus::Ready, NodeStatus::Pending, NodeStatus::Blocked]
             .iter()
             .map(|status| it.ids_with_status(*status).len())
             .sum::<usize>()
@@ -75,7 +79,7 @@ fn family_a_lists_without_their_optional_parts_are_read_without_noise() {
     assert_eq!(codes(&found), Vec::<&str>::new());
     assert_eq!((found.done, found.total, &found.phase), (2, 4, &json!(1)));
     assert_eq!(
-        found.ids_with_status(Status::Completed),
+        found.ids_with_status(NodeStatus::Completed),
         ["P0-T0.1", "P1-R1-T1"]
     );
     assert_eq!(found.phases_done, [0]);
@@ -111,12 +115,12 @@ fn family_b_flat_lists() {
     assert_eq!(codes(&found), ["older_version"]);
     assert_eq!((found.done, found.total, &found.phase), (4, 12, &json!(2)));
     assert_eq!(
-        found.ids_with_status(Status::Completed),
+        found.ids_with_status(NodeStatus::Completed),
         ["P0-T1", "P1-T1", "P1-T2", "P1-T3"]
     );
-    assert_eq!(found.ids_with_status(Status::InProgress), ["P2-T1"]);
-    assert_eq!(found.ids_with_status(Status::Failed), ["P2-T2"]);
-    assert_eq!(found.ids_with_status(Status::Pending), ["P2-T3"]);
+    assert_eq!(found.ids_with_status(NodeStatus::InProgress), ["P2-T1"]);
+    assert_eq!(found.ids_with_status(NodeStatus::Failed), ["P2-T2"]);
+    assert_eq!(found.ids_with_status(NodeStatus::Pending), ["P2-T3"]);
     assert_eq!(found.phases_done, [0, 1]);
     assert_eq!(
         found.plan_file.as_deref(),
@@ -141,10 +145,10 @@ fn family_b_a_number_stays_a_number() {
     let found = read(&value);
     assert_eq!((found.done, found.total, &found.phase), (13, 27, &json!(3)));
     assert_eq!(
-        found.ids_with_status(Status::Completed),
+        found.ids_with_status(NodeStatus::Completed),
         Vec::<String>::new()
     );
-    assert_eq!(found.ids_with_status(Status::InProgress), ["P3-T2"]);
+    assert_eq!(found.ids_with_status(NodeStatus::InProgress), ["P3-T2"]);
     let new = changed(&value);
     assert_eq!(
         new["bookkeeping"]["counts"],
@@ -221,9 +225,9 @@ fn family_c_camel_case() {
     });
     let found = read(&value);
     assert_eq!(codes(&found), ["older_version"]);
-    assert_eq!(found.ids_with_status(Status::Completed), ["P0-T1"]);
-    assert_eq!(found.ids_with_status(Status::InProgress), ["P1-T1"]);
-    assert_eq!(found.ids_with_status(Status::Pending), ["P1-T2"]);
+    assert_eq!(found.ids_with_status(NodeStatus::Completed), ["P0-T1"]);
+    assert_eq!(found.ids_with_status(NodeStatus::InProgress), ["P1-T1"]);
+    assert_eq!(found.ids_with_status(NodeStatus::Pending), ["P1-T2"]);
     assert_eq!((found.done, found.total, &found.phase), (1, 3, &json!(1)));
     let new = changed(&value);
     assert_eq!(
@@ -248,8 +252,11 @@ fn family_d_lists_at_the_top() {
     });
     let found = read(&value);
     assert_eq!(codes(&found), ["older_version"]);
-    assert_eq!(found.ids_with_status(Status::Completed), ["P0-T1", "P0-T2"]);
-    assert_eq!(found.ids_with_status(Status::InProgress), ["P1-T1"]);
+    assert_eq!(
+        found.ids_with_status(NodeStatus::Completed),
+        ["P0-T1", "P0-T2"]
+    );
+    assert_eq!(found.ids_with_status(NodeStatus::InProgress), ["P1-T1"]);
     assert_eq!(
         (found.done, found.total, &found.phases_done),
         (2, 3, &vec![0])
@@ -428,7 +435,7 @@ fn checkpoints_of_two_phases_and_of_a_part_of_one() {
     assert_eq!(codes(&found), Vec::<&str>::new());
     assert_eq!(found.phases_done, [0, 3, 4]);
     assert_eq!(
-        found.ids_with_status(Status::Completed),
+        found.ids_with_status(NodeStatus::Completed),
         ["P3-T1", "P5-T1", "P4-T1"]
     );
     let new = changed(&value);
@@ -454,7 +461,10 @@ fn lists_of_something_else_are_kept() {
     let value =
         json!({"completed_tasks": ["T1.1: 로그인", "모두 끝남", "T1.2"], "current_phase": 1});
     let found = read(&value);
-    assert_eq!(found.ids_with_status(Status::Completed), ["T1.1", "T1.2"]);
+    assert_eq!(
+        found.ids_with_status(NodeStatus::Completed),
+        ["T1.1", "T1.2"]
+    );
     assert!(codes(&found).contains(&"bad_id"));
     assert_eq!(changed(&value)["completed_tasks"], value["completed_tasks"]);
 }
@@ -527,11 +537,11 @@ fn entries_of_2_0_lists_may_say_more_than_their_id() {
     let found = read(&value);
     assert_eq!(codes(&found), ["older_version"]);
     assert_eq!(
-        found.ids_with_status(Status::Completed),
+        found.ids_with_status(NodeStatus::Completed),
         ["T0.1", "T0.2", "T0.3"]
     );
-    assert_eq!(found.ids_with_status(Status::Failed), ["T1.1", "T1.3"]);
-    assert_eq!(found.ids_with_status(Status::InProgress), ["T1.2"]);
+    assert_eq!(found.ids_with_status(NodeStatus::Failed), ["T1.1", "T1.3"]);
+    assert_eq!(found.ids_with_status(NodeStatus::InProgress), ["T1.2"]);
     assert_eq!((found.done, found.total, &found.phase), (3, 6, &json!(1)));
     let new = changed(&value);
     assert_eq!(new["bookkeeping"]["tasks"]["T1.3"]["error"], "no quay");
@@ -551,16 +561,20 @@ fn tasks_by_phase_are_tasks_and_phases_are_none() {
         let found = read(&value);
         assert_eq!(codes(&found), ["older_version"], "{value}");
         assert_eq!(
-            found.ids_with_status(Status::Completed),
+            found.ids_with_status(NodeStatus::Completed),
             ["T0.1"],
             "{value}"
         );
         assert_eq!(
-            found.ids_with_status(Status::InProgress),
+            found.ids_with_status(NodeStatus::InProgress),
             ["T1.1"],
             "{value}"
         );
-        assert_eq!(found.ids_with_status(Status::Pending), ["T1.2"], "{value}");
+        assert_eq!(
+            found.ids_with_status(NodeStatus::Pending),
+            ["T1.2"],
+            "{value}"
+        );
         assert_eq!((found.total, &found.phase), (3, &json!(1)), "{value}");
         changed(&value);
     }

@@ -9,7 +9,9 @@ use bowline_formats::memory::path::{self, VALUE_BYTES_MAX};
 use bowline_formats::memory::shared_context::{self, SharedContextFile};
 use bowline_formats::memory::task_history::{self, TaskHistoryFile};
 use bowline_formats::memory::task_state::{self, TaskStateFile};
-use bowline_machines::plan::{self, Command, Memory, NewStep, NewTask, PlanMachine, StepStatus};
+use bowline_machines::plan::{
+    self, Command, NewStep, NewTask, PlanMachine, StepStatus, TaskMemory,
+};
 use bowline_machines::{Machine as _, Timestamp};
 use bowline_words::Lang;
 use bowline_words::message::PathTrouble;
@@ -45,7 +47,7 @@ fn the_golden_task_states_read_validate_and_come_back() {
     );
 
     let (document, read) = golden::read::<TaskStateFile>("task-state-empty.json", &[]);
-    assert_eq!(read.state, Memory::default());
+    assert_eq!(read.state, TaskMemory::default());
     golden::validate("task-state", document.value());
     golden::unchanged::<TaskStateFile>(&document, &read.state, "/last_updated");
     let at = bowline_formats::time::parse_time("2026-03-03T10:00:00Z").unwrap();
@@ -256,7 +258,7 @@ fn old_entries_keep_their_summary_and_nothing_else() {
     let (document, read) = golden::read::<TaskHistoryFile>("task-history.json", &[]);
     let mut entries = read.state;
     let late = Timestamp(entries[1].completed_at.0 + 31 * 86_400);
-    plan::prune(&mut entries, late);
+    plan::prune_history(&mut entries, late);
     let mut value = document.value().clone();
     TaskHistoryFile::write_state(&entries, &mut value, late);
     let keys: Vec<&String> = value["tasks"][1].as_object().unwrap().keys().collect();

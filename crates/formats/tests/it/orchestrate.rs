@@ -9,7 +9,8 @@ use bowline_formats::orchestrate::{
 };
 use bowline_formats::time;
 use bowline_machines::orchestrate::{
-    Command, Config, Graph, Next, NodeSpec, OrchestrateMachine, PhaseEnd, Run, Status, next,
+    Command, NextWork, NodeSpec, NodeStatus, OrchestrateMachine, OrchestrationLimits,
+    OrchestrationState, PhaseEnd, TaskGraph, next_work,
 };
 use bowline_machines::{Actor, Machine as _, Timestamp};
 use proptest::prelude::*;
@@ -18,8 +19,8 @@ use std::sync::Arc;
 
 const NOW: Timestamp = Timestamp(1_777_900_000);
 
-fn ids(run: &Run, status: Status) -> String {
-    run.ids(status).join(" ")
+fn ids(run: &OrchestrationState, status: NodeStatus) -> String {
+    run.ids_with_status(status).join(" ")
 }
 
 #[test]
@@ -37,7 +38,7 @@ fn the_golden_file_reads_validates_and_comes_back() {
         "T1.9",
     );
     let run = read.state;
-    assert_eq!(run.node("T1.3").unwrap().attempts, 10);
+    assert_eq!(run.find_node("T1.3").unwrap().attempts, 10);
     assert_eq!(run.graph().phase_of("ship-it"), Some(2));
     assert_eq!(run.metrics().average_task_time_seconds, 90);
 }
@@ -54,11 +55,11 @@ fn overlapping_lists_and_wrong_counts_are_found_and_the_strongest_counts() {
     golden::validate("orchestrate", document.value());
     let run = &read.state;
     assert_eq!(
-        ids(run, Status::Completed),
+        ids(run, NodeStatus::Completed),
         "T0.5.1 T0.5.2 T0.5.3 T1.1 T1.2"
     );
-    assert_eq!(ids(run, Status::InProgress), "T1.3");
-    assert_eq!(ids(run, Status::Ready), "T1.4");
+    assert_eq!(ids(run, NodeStatus::InProgress), "T1.3");
+    assert_eq!(ids(run, NodeStatus::Ready), "T1.4");
     assert_eq!(read.fixed["tasks"]["ready"], json!(["T1.4"]));
     let completed = json!(["T0.5.1", "T1.1", "T1.2", "T0.5.2", "T0.5.3"]);
     assert_eq!(read.fixed["tasks"]["completed"], completed);
@@ -78,16 +79,16 @@ fn a_file_as_it_was_begun_reads_with_what_is_ready() {
     ];
     let (document, read) = golden::read::<OrchestrateFile>("orchestrate-init.json", &findings);
     golden::validate("orchestrate", document.value());
-    assert_eq!(ids(&read.state, Status::Ready), "T0.1 T0.2");
+    assert_eq!(ids(&read.state, NodeStatus::Ready), "T0.1 T0.2");
     assert_eq!(
         read.findings[0].message.to_string(),
         "T0.1, T0.2 are made something else by the rest of the file"
     );
 
     let specs = ["T0.1", "T0.2", "T1.1"].map(|id| spec(id, &[]));
-    let graph = Arc::new(Graph::new(specs.to_vec()).unwrap());
+    let graph = Arc::new(TaskGraph::new(specs.to_vec()).unwrap());
     let at = time::parse_time("2026-05-04T09:00:00Z").unwrap();
-    let run = Run::new(graph, Config::default(), at);
+    let run = OrchestrationState::new(graph, OrchestrationLimits::default(), at);
     let meta = OrchestrationMeta {
         project: "ferry-times".into(),
         mode: RunMode::UltraThin,
@@ -110,7 +111,7 @@ fn a_file_as_it_was_begun_reads_with_what_is_ready() {
 fn the_short_form_is_read_and_its_secret_never_told() {
     let (document, read) = golden::read::<OrchestrateFile>("orchestrate-short.json", &[]);
     golden::validate("orchestrate", document.value());
-    assert_eq!(next(&read.state), Next::Ready(vec!["T1.1".into()]));
+    assert_eq!(next_work(&read.state), NextWork::Ready(vec!["T1.1".into()]));
     let mut value = document.value().clone();
     let at = time::parse_time("2026-05-04T10:30:00Z").unwrap();
     OrchestrateFile::write_state(&read.state, &mut value, at);
@@ -142,14 +143,14 @@ fn older_files_are_understood_and_brought_up_to_date_by_the_first_change() {
         golden::read::<OrchestrateFile>("orchestrate-v1.json", &["older_version /version"]);
     assert_eq!(read.worst_severity(), Some(Severity::Note));
     let run = read.state;
-    assert_eq!(ids(&run, Status::Completed), "T0.1 T0.2 T1.1");
-    assert_eq!(ids(&run, Status::Failed), "T1.2");
+    assert_eq!(ids(&run, NodeStatus::Completed), "T0.1 T0.2 T1.1");
+    assert_eq!(ids(&run, NodeStatus::Failed), "T1.2");
     assert_eq!(
-        run.node("T1.2").unwrap().error.as_deref(),
+        run.find_node("T1.2").unwrap().error.as_deref(),
         Some("no such quay")
     );
     assert_eq!(
-        run.phase(0).unwrap().completed_at,
+        run.find_phase(0).unwrap().completed_at,
         time::parse_time("2026-04-20T10:00:00Z")
     );
     assert_eq!(
@@ -173,7 +174,7 @@ fn older_files_are_understood_and_brought_up_to_date_by_the_first_change() {
 
     let findings = ["older_version /version"];
     let (_, read) = golden::read::<OrchestrateFile>("orchestrate-v1-short.json", &findings);
-    assert_eq!(ids(&read.state, Status::Completed), "T0.1 T0.2");
+    assert_eq!(ids(&read.state, NodeStatus::Completed), "T0.1 T0.2");
 
     let mut value = golden::load("orchestrate.json").value().clone();
     value["version"] = json!("3.1");
@@ -207,8 +208,11 @@ fn a_forced_completion_by_hand_unblocks_what_waited() {
         .unwrap()
         .push(json!("T1.3"));
     let read = OrchestrateFile::read_state(&JsonDocument::new(value)).unwrap();
-    assert_eq!(ids(&read.state, Status::Blocked), "");
-    assert_eq!(read.state.node("T1.5").unwrap().status, Status::Pending);
+    assert_eq!(ids(&read.state, NodeStatus::Blocked), "");
+    assert_eq!(
+        read.state.find_node("T1.5").unwrap().status,
+        NodeStatus::Pending
+    );
     let found: Vec<&str> = read.findings.iter().map(|it| it.pointer.as_str()).collect();
     let wanted = [
         "/tasks/blocked",
@@ -228,7 +232,7 @@ fn spec(id: &str, needs: &[&str]) -> NodeSpec {
     }
 }
 
-fn graph() -> Arc<Graph> {
+fn graph() -> Arc<TaskGraph> {
     let nodes = vec![
         spec("T0.1", &[]),
         spec("T0.2", &["T0.1"]),
@@ -237,7 +241,7 @@ fn graph() -> Arc<Graph> {
         spec("T1.10", &["T1.2"]),
         spec("T2.1", &["T1.10"]),
     ];
-    Arc::new(Graph::new(nodes).unwrap())
+    Arc::new(TaskGraph::new(nodes).unwrap())
 }
 
 fn command() -> impl Strategy<Value = Command> {
@@ -267,7 +271,7 @@ proptest! {
     #[test]
     fn any_run_goes_through_the_file_unharmed(commands in prop::collection::vec(command(), 1..60)) {
         let meta = OrchestrationMeta { project: "p".into(), mode: RunMode::Ralph, slack_webhook_url: None };
-        let mut run = Run::new(graph(), Config { max_parallel: 0, retry_limit: 2 }, NOW);
+        let mut run = OrchestrationState::new(graph(), OrchestrationLimits { max_parallel: 0, retry_limit: 2 }, NOW);
         let mut document = new_document(&meta, &run, NOW);
         let mut at = NOW;
         for command in commands {
@@ -298,8 +302,8 @@ fn a_hundred_thousand_tasks_are_read_and_written() {
             _ => vec![id(index - 1).into()],
         },
     });
-    let graph = Arc::new(Graph::new(nodes.collect()).unwrap());
-    let run = Run::new(graph, Config::default(), NOW);
+    let graph = Arc::new(TaskGraph::new(nodes.collect()).unwrap());
+    let run = OrchestrationState::new(graph, OrchestrationLimits::default(), NOW);
     let meta = OrchestrationMeta {
         project: "p".into(),
         mode: RunMode::Normal,
@@ -325,7 +329,7 @@ fn a_hundred_thousand_tasks_are_read_and_written() {
             .unwrap();
     assert_eq!(read.findings, vec![]);
     assert!(read.state == state);
-    assert_eq!(state.count(Status::Blocked), 49_999);
+    assert_eq!(state.count_status(NodeStatus::Blocked), 49_999);
     assert_eq!(read_facts(&document).unwrap().state.nodes.len(), count);
 
     // Everything at odds with everything: still one walk.

@@ -8,13 +8,14 @@
 
 use bowline_formats::orchestrate::RecordedStep;
 use bowline_machines::job::{
-    Checkpoint, Command, Dependency, DependencyKind, DependencyStatus, Effect, Event, Failure,
-    FailureCode, Job, JobMachine, Kind, Level, Life, Limits, Marker, Message, PausedBy, Permission,
-    PhaseSpec, Process, Question, QuestionStatus, Reached, Review, ReviewStatus, SnapshotReason,
-    SpawnFrom, StepAt, TimerKind, Value as Given,
+    AgentDependency, AgentMarker, AgentQuestion, Command, DependencyKind, DependencyStatus,
+    DependencyValue as Given, Effect, FailureCode, Job, JobCheckpoint, JobFailure, JobKind,
+    JobLimits, JobMachine, JobNotification, JobState, MessageToAgent, PauseCause,
+    PermissionRequest, PhaseReview, PhaseSpec, ProcessLevel, ProcessState, QuestionStatus,
+    ReportedStep, ReviewStatus, SnapshotReason, SpawnFrom, StepProgress, TimerKind,
 };
 use bowline_machines::orchestrate::{Command as RunCommand, PhaseEnd};
-use bowline_machines::table::{AT, Catalogue as _};
+use bowline_machines::table::{MachineCatalogue as _, TABLE_TIME};
 use bowline_machines::{Actor, Machine as _, Timestamp};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -56,63 +57,67 @@ fn s(text: &str) -> String {
     text.to_owned()
 }
 
-fn markers() -> Vec<Marker> {
+fn markers() -> Vec<AgentMarker> {
     let mut all = vec![
-        Marker::PhaseComplete {
+        AgentMarker::PhaseComplete {
             phase: 2,
             deliverables: vec![s("docs/01.md"), s("차.md")],
         },
-        Marker::PhaseComplete {
+        AgentMarker::PhaseComplete {
             phase: 0,
             deliverables: vec![],
         },
-        Marker::CustomComplete,
-        Marker::RateLimit { until: AT },
-        Marker::ErrorFatal {
+        AgentMarker::CustomComplete,
+        AgentMarker::RateLimit { until: TABLE_TIME },
+        AgentMarker::ErrorFatal {
             message: s("disk \"gone\"\n"),
             details: Some(s("sda1")),
         },
-        Marker::ErrorFatal {
+        AgentMarker::ErrorFatal {
             message: s(""),
             details: None,
         },
-        Marker::ErrorNotify { message: s("slow") },
-        Marker::Step(StepAt {
+        AgentMarker::ErrorNotify { message: s("slow") },
+        AgentMarker::Step(ReportedStep {
             number: 1,
             of: 2,
             name: s("idea"),
         }),
-        Marker::Permission(permission()),
-        Marker::Withdrawn { request: s("r-1") },
-        Marker::TurnEnded {
+        AgentMarker::Permission(permission()),
+        AgentMarker::Withdrawn { request: s("r-1") },
+        AgentMarker::TurnEnded {
             question: s("q_turn"),
         },
-        Marker::TurnLimited,
-        Marker::Malformed {
+        AgentMarker::TurnLimited,
+        AgentMarker::Malformed {
             details: s("no type"),
         },
     ];
-    all.extend(questions().into_iter().map(Marker::Question));
-    all.extend(dependencies().into_iter().map(Marker::DependencyRequest));
+    all.extend(questions().into_iter().map(AgentMarker::Question));
+    all.extend(
+        dependencies()
+            .into_iter()
+            .map(AgentMarker::DependencyRequest),
+    );
     all
 }
 
-fn permission() -> Permission {
-    Permission {
+fn permission() -> PermissionRequest {
+    PermissionRequest {
         id: s("perm_1"),
         request: s("r-1"),
         tool: s("Bash"),
     }
 }
 
-fn questions() -> Vec<Question> {
+fn questions() -> Vec<AgentQuestion> {
     let statuses = [
         QuestionStatus::Pending,
         QuestionStatus::Answered(s("green")),
         QuestionStatus::Skipped,
         QuestionStatus::Timeout,
     ];
-    let question = |(place, status): (usize, QuestionStatus)| Question {
+    let question = |(place, status): (usize, QuestionStatus)| AgentQuestion {
         id: format!("q_{place}"),
         text: s("Which tea?"),
         options: ["green", "black"]
@@ -127,8 +132,8 @@ fn questions() -> Vec<Question> {
     statuses.into_iter().enumerate().map(question).collect()
 }
 
-fn dependencies() -> Vec<Dependency> {
-    let dependency = |(place, kind): (usize, DependencyKind)| Dependency {
+fn dependencies() -> Vec<AgentDependency> {
+    let dependency = |(place, kind): (usize, DependencyKind)| AgentDependency {
         id: format!("dep_{place}"),
         kind,
         name: s("TEA_KEY"),
@@ -144,105 +149,105 @@ fn dependencies() -> Vec<Dependency> {
         .collect()
 }
 
-fn messages() -> Vec<Message> {
+fn messages() -> Vec<MessageToAgent> {
     vec![
-        Message::PhaseStart { phase: 1 },
-        Message::PhaseStart { phase: 0 },
-        Message::ReviewApproved {
+        MessageToAgent::PhaseStart { phase: 1 },
+        MessageToAgent::PhaseStart { phase: 0 },
+        MessageToAgent::ReviewApproved {
             review: s("rev_1"),
             feedback: Some(s("good")),
         },
-        Message::ReviewApproved {
+        MessageToAgent::ReviewApproved {
             review: s("rev_1"),
             feedback: None,
         },
-        Message::ReviewRejected {
+        MessageToAgent::ReviewRejected {
             review: s("rev_1"),
             reason: s("more"),
         },
-        Message::Rework {
+        MessageToAgent::Rework {
             phase: 1,
             attempt: 2,
             of: 3,
             issues: vec![s("too short")],
         },
-        Message::Rework {
+        MessageToAgent::Rework {
             phase: 1,
             attempt: 2,
             of: 3,
             issues: vec![],
         },
-        Message::DependencyProvided {
+        MessageToAgent::DependencyProvided {
             name: s("KEY"),
             value: Given::Kept,
         },
-        Message::DependencyProvided {
+        MessageToAgent::DependencyProvided {
             name: s("KEY"),
             value: Given::Text(s("")),
         },
-        Message::DependencyRejected {
+        MessageToAgent::DependencyRejected {
             name: s("KEY"),
             reason: s("no account"),
         },
-        Message::QuestionAnswer {
+        MessageToAgent::QuestionAnswer {
             question: s("q_1"),
             answer: s("green"),
         },
-        Message::Said {
+        MessageToAgent::UserMessage {
             id: s("say_1"),
             text: s("Use green."),
         },
-        Message::Reminder { phase: 3 },
-        Message::Permitted {
+        MessageToAgent::Reminder { phase: 3 },
+        MessageToAgent::Permitted {
             permission: s("perm_1"),
         },
-        Message::Denied {
+        MessageToAgent::Denied {
             permission: s("perm_1"),
             reason: s("not here"),
         },
-        Message::ProtocolError {
+        MessageToAgent::ProtocolError {
             details: s("no type"),
         },
     ]
 }
 
-fn lives() -> Vec<Life> {
+fn lives() -> Vec<JobState> {
     let mut all = vec![
-        Life::Draft,
-        Life::Pending,
-        Life::Running,
-        Life::Paused(PausedBy::Person),
-        Life::Paused(PausedBy::RateLimit { until: AT }),
-        Life::Paused(PausedBy::Breaker {
+        JobState::Draft,
+        JobState::Pending,
+        JobState::Running,
+        JobState::Paused(PauseCause::Person),
+        JobState::Paused(PauseCause::RateLimit { until: TABLE_TIME }),
+        JobState::Paused(PauseCause::Breaker {
             reason: s("budget"),
             until: None,
         }),
-        Life::Paused(PausedBy::Breaker {
+        JobState::Paused(PauseCause::Breaker {
             reason: s("budget"),
             until: Some(Timestamp(-1)),
         }),
-        Life::Asking,
-        Life::Needing,
-        Life::Permitting,
-        Life::Verifying {
+        JobState::Asking,
+        JobState::Needing,
+        JobState::Permitting,
+        JobState::Verifying {
             deliverables: vec![],
         },
-        Life::Verifying {
+        JobState::Verifying {
             deliverables: vec![s("01_idea.md")],
         },
-        Life::Reviewing,
-        Life::Completed { at: Timestamp(0) },
+        JobState::Reviewing,
+        JobState::Completed { at: Timestamp(0) },
     ];
     all.extend(
         FailureCode::ALL
             .into_iter()
             .enumerate()
             .map(|(place, code)| {
-                Life::Failed(Failure {
+                JobState::Failed(JobFailure {
                     code,
                     message: s("It failed."),
                     details: (place % 2 == 0).then(|| s("line 1\nline 2")),
-                    at: AT,
+                    at: TABLE_TIME,
                 })
             }),
     );
@@ -251,19 +256,19 @@ fn lives() -> Vec<Life> {
 
 /// A job in which nothing has the value that is left out.
 fn full_job() -> Job {
-    let review = |(place, status): (usize, ReviewStatus)| Review {
+    let review = |(place, status): (usize, ReviewStatus)| PhaseReview {
         id: format!("rev_{place}"),
         phase: 1,
         status,
         deliverables: vec![s("a"); place],
         comment: (place > 0).then(|| s("good")),
-        created_at: AT,
-        reviewed_at: (place > 0).then_some(AT),
+        created_at: TABLE_TIME,
+        reviewed_at: (place > 0).then_some(TABLE_TIME),
     };
     Job {
         title: s("Shop \u{1f375}"),
         description: s("A shop\tfor \\ tea"),
-        kind: Some(Kind::Phased {
+        kind: Some(JobKind::Phased {
             phases: vec![
                 PhaseSpec {
                     name: s("Planning"),
@@ -276,25 +281,25 @@ fn full_job() -> Job {
             ],
             complete_on_exit: true,
         }),
-        limits: Limits::default(),
+        limits: JobLimits::default(),
         depends_on: vec![s("task_a"), s("task_b")],
-        scheduled_for: Some(AT),
-        life: Life::Running,
-        started_at: Some(AT),
+        scheduled_for: Some(TABLE_TIME),
+        state: JobState::Running,
+        started_at: Some(TABLE_TIME),
         attempt: 4_294_967_295,
-        process: Process::Live,
+        process: ProcessState::Live,
         exits: 1,
         losses: 2,
         stuck: true,
         reminded: true,
         interrupts: 3,
         phase: 2,
-        step: Some(StepAt {
+        step: Some(ReportedStep {
             number: 1,
             of: 2,
             name: s("idea"),
         }),
-        reached: Reached { done: 1, of: 2 },
+        reached: StepProgress { done: 1, of: 2 },
         reworks: 1,
         verifications: 4,
         reviews: ReviewStatus::ALL
@@ -305,13 +310,13 @@ fn full_job() -> Job {
         questions: questions(),
         dependencies: dependencies(),
         permissions: vec![permission()],
-        waiting: markers().into(),
-        unsaid: messages(),
+        queued_markers: markers().into(),
+        queued_messages: messages(),
         tokens: u64::MAX,
-        begins_at: Some(Checkpoint {
+        begins_at: Some(JobCheckpoint {
             id: s("cp_1"),
             phase: 1,
-            step: Some(StepAt {
+            step: Some(ReportedStep {
                 number: 0,
                 of: 0,
                 name: s(""),
@@ -325,11 +330,11 @@ fn full_job() -> Job {
 
 fn empty_job() -> Job {
     Job {
-        kind: Some(Kind::Phased {
+        kind: Some(JobKind::Phased {
             phases: vec![],
             complete_on_exit: false,
         }),
-        limits: Limits {
+        limits: JobLimits {
             reworks_max: 0,
             question_timeout_s: 0,
             dependency_timeout_s: 0,
@@ -337,8 +342,8 @@ fn empty_job() -> Job {
             silence_s: 0,
             losses_max: 0,
         },
-        reached: Reached { done: 0, of: 0 },
-        begins_at: Some(Checkpoint {
+        reached: StepProgress { done: 0, of: 0 },
+        begins_at: Some(JobCheckpoint {
             id: s(""),
             phase: 0,
             step: None,
@@ -349,7 +354,7 @@ fn empty_job() -> Job {
 
 /// The jobs of a random walk with the commands of the catalogue, always the same one.
 fn walked_jobs() -> Vec<Job> {
-    let (states, commands) = (JobMachine::states(), JobMachine::commands());
+    let (states, commands) = (JobMachine::sample_states(), JobMachine::sample_commands());
     let mut chance: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut next = |below: usize| {
         chance ^= chance << 13;
@@ -371,7 +376,7 @@ fn walked_jobs() -> Vec<Job> {
         if matches!(command, Command::Cancel | Command::Delete { .. }) {
             continue;
         }
-        if let Ok(step) = JobMachine::step(&job, command, AT) {
+        if let Ok(step) = JobMachine::step(&job, command, TABLE_TIME) {
             job = step.next;
         }
     }
@@ -385,29 +390,29 @@ fn effects() -> Vec<Effect> {
         SpawnFrom::Checkpoint(s("cp_1")),
     ];
     let events = [
-        Event::TaskStarted,
-        Event::TaskCompleted,
-        Event::TaskFailed,
-        Event::PhaseCompleted { phase: 1 },
-        Event::ReviewCreated { id: s("rev_1") },
-        Event::DependencyRequested { id: s("dep_1") },
-        Event::QuestionAsked { id: s("q_1") },
-        Event::PermissionWanted { id: s("perm_1") },
-        Event::BreakerTripped {
+        JobNotification::TaskStarted,
+        JobNotification::TaskCompleted,
+        JobNotification::TaskFailed,
+        JobNotification::PhaseCompleted { phase: 1 },
+        JobNotification::ReviewCreated { id: s("rev_1") },
+        JobNotification::DependencyRequested { id: s("dep_1") },
+        JobNotification::QuestionAsked { id: s("q_1") },
+        JobNotification::PermissionWanted { id: s("perm_1") },
+        JobNotification::BreakerTripped {
             reason: s("budget"),
         },
-        Event::AgentError { message: s("slow") },
+        JobNotification::AgentError { message: s("slow") },
     ];
     let mut all = vec![
-        Effect::Tell {
+        Effect::SendMessage {
             attempt: 0,
             number: 0,
-            say: vec![],
+            messages: vec![],
         },
-        Effect::Tell {
+        Effect::SendMessage {
             attempt: 1,
             number: 1,
-            say: messages(),
+            messages: messages(),
         },
         Effect::Interrupt {
             attempt: 1,
@@ -422,7 +427,7 @@ fn effects() -> Vec<Effect> {
         Effect::Remove,
     ];
     all.extend(from.map(|from| Effect::Spawn { attempt: 1, from }));
-    all.extend(Level::ALL.map(|want| Effect::Signal { attempt: 1, want }));
+    all.extend(ProcessLevel::ALL.map(|want| Effect::Signal { attempt: 1, want }));
     all.extend(SnapshotReason::ALL.map(Effect::Snapshot));
     all.extend(events.map(Effect::Notify));
     all
@@ -499,20 +504,23 @@ fn run_commands() -> Vec<RunCommand> {
 fn all_stored() -> Vec<Stored> {
     let mut jobs = vec![full_job(), empty_job()];
     jobs.extend(lives().into_iter().map(|life| Job {
-        life,
+        state: life,
         ..Job::draft()
     }));
     jobs.push(Job {
-        kind: Some(Kind::Custom),
+        kind: Some(JobKind::Custom),
         ..Job::draft()
     });
-    jobs.extend(JobMachine::states().into_iter().map(|(_, job)| job));
+    jobs.extend(JobMachine::sample_states().into_iter().map(|(_, job)| job));
     jobs.extend(walked_jobs());
     let mut all: Vec<Stored> = jobs.iter().map(|it| stored("job", it)).collect();
     all.extend(effects().iter().map(|it| stored("effect", it)));
     all.extend(timers().iter().map(|it| stored("timer", it)));
     let steps = run_commands().into_iter();
-    let steps = steps.map(|command| RecordedStep { at: AT, command });
+    let steps = steps.map(|command| RecordedStep {
+        at: TABLE_TIME,
+        command,
+    });
     all.extend(steps.map(|it| stored("step of a run", &it)));
     all
 }

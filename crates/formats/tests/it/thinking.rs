@@ -5,7 +5,7 @@ use bowline_formats::StateFormat as _;
 use bowline_formats::json::JsonDocument;
 use bowline_formats::thinking::{ThinkingFile, new_document};
 use bowline_machines::Timestamp;
-use bowline_machines::thinking::{Run, Stage, Status};
+use bowline_machines::thinking::{StageStatus, ThinkingRunState, ThinkingStage};
 use serde_json::json;
 
 #[test]
@@ -30,7 +30,10 @@ fn the_golden_files_read_validate_and_come_back() {
     );
 
     let (document, read) = golden::read::<ThinkingFile>("thinking-failed.json", &[]);
-    assert_eq!(read.state.stage(Stage::Planning).status, Status::Failed);
+    assert_eq!(
+        read.state.stage(ThinkingStage::Planning).status,
+        StageStatus::Failed
+    );
     golden::validate("thinking", document.value());
     golden::unchanged::<ThinkingFile>(&document, &read.state, "/updated_at");
 }
@@ -40,7 +43,10 @@ fn a_new_file_is_pending_and_valid() {
     let document = new_document("essay-1", "에세이", "읽히는 글", Timestamp(1_767_225_600));
     golden::validate("thinking", document.value());
     let read = ThinkingFile::read_state(&document).unwrap();
-    assert_eq!((read.state, read.findings), (Run::new(), vec![]));
+    assert_eq!(
+        (read.state, read.findings),
+        (ThinkingRunState::new(), vec![])
+    );
     assert!(document.text().ends_with("}\n"));
     assert!(document.text().contains("\"title\": \"에세이\""));
     assert_eq!(

@@ -13,7 +13,7 @@ use crate::run_trust::{self, RunTrust};
 use crate::shell::is_dry_push;
 use crate::tested_tree::TestedTree;
 use bowline_formats::hook::HookResponse;
-use bowline_machines::develop::Phase;
+use bowline_machines::develop::DevelopPhase;
 use bowline_machines::named;
 use bowline_words::message::{Denied, FinishingAct, Unjudged};
 use std::io::Read;
@@ -108,7 +108,7 @@ pub fn answer_git(
             .or_else(|| judge_trees(&belief, hook, argument, &input, &history));
         Ok(denial.map(|denial| {
             let seal = belief.path().and_then(read_seal);
-            denial.render_denial(None, Lang::of_environment(), seal.as_ref())
+            denial.render_denial(None, Lang::from_environment(), seal.as_ref())
         }))
     }));
     let reason = match judged {
@@ -155,7 +155,7 @@ fn judge_trees(
                 .collect()
         }
     };
-    if lands.is_empty() || !believed.owned || believed.run.phase != Phase::Pr {
+    if lands.is_empty() || !believed.owned || believed.run.phase != DevelopPhase::Pr {
         return None;
     }
     let tested = TestedTree::of_run(&believed.path)?;
@@ -198,7 +198,7 @@ fn is_dry_run_push() -> bool {
 }
 
 fn render_failure(denied: &Denied) -> String {
-    format!("{}\n", denied.say(Lang::of_environment()))
+    format!("{}\n", denied.say(Lang::from_environment()))
 }
 
 fn with_branch_name(denial: GateDenial, branch: &str) -> GateDenial {

@@ -4,7 +4,7 @@
 use super::*;
 use crate::run_trust::TrustedRun;
 use bowline_machines::Timestamp;
-use bowline_machines::develop::{Gate, Gates, Phase, Run};
+use bowline_machines::develop::{DevelopPhase, DevelopRunState, Gate, OpenGates};
 
 const NONE: &str = "0000000000000000000000000000000000000000";
 
@@ -28,10 +28,10 @@ impl CommitHistory for Made {
     }
 }
 
-fn run(phase: Phase, open: &[Gate]) -> RunTrust {
-    let mut run = Run::new("a feature", Timestamp(0));
+fn run(phase: DevelopPhase, open: &[Gate]) -> RunTrust {
+    let mut run = DevelopRunState::new("a feature", Timestamp(0));
     run.phase = phase;
-    run.gates = Gates::of(|gate| open.contains(&gate));
+    run.gates = OpenGates::from_predicate(|gate| open.contains(&gate));
     RunTrust::Run(Box::new(TrustedRun {
         path: "/w/.develop-workflow/state.json".into(),
         run,
@@ -48,7 +48,7 @@ fn held(belief: &RunTrust, line: &str) -> bool {
 
 #[test]
 fn work_that_lands_is_held_while_gates_are_closed() {
-    let closed = run(Phase::Implement, &[]);
+    let closed = run(DevelopPhase::Implement, &[]);
     for line in [
         "c n refs/heads/main",
         &format!("{NONE} n refs/heads/main"),
@@ -63,7 +63,7 @@ fn work_that_lands_is_held_while_gates_are_closed() {
 
 #[test]
 fn what_brings_no_work_goes_on() {
-    let closed = run(Phase::Implement, &[]);
+    let closed = run(DevelopPhase::Implement, &[]);
     for line in [
         &format!("c {NONE} refs/heads/main"),
         "c a refs/heads/main",
@@ -86,16 +86,23 @@ fn gates_decide_as_they_do_for_an_agent() {
     use Gate::{ArchitectVerified, ReReviewClean, ReviewCleanPass};
     let line = "c n refs/heads/main";
     assert!(!held(&RunTrust::Nothing, line));
-    for phase in [Phase::Design, Phase::Review, Phase::Done] {
+    for phase in [
+        DevelopPhase::Design,
+        DevelopPhase::Review,
+        DevelopPhase::Done,
+    ] {
         assert!(!held(&run(phase, &[]), line), "{}", phase.name());
     }
-    assert!(!held(&run(Phase::Implement, &[ReviewCleanPass]), line));
+    assert!(!held(
+        &run(DevelopPhase::Implement, &[ReviewCleanPass]),
+        line
+    ));
     assert!(held(
-        &run(Phase::Pr, &[ReviewCleanPass, ArchitectVerified]),
+        &run(DevelopPhase::Pr, &[ReviewCleanPass, ArchitectVerified]),
         line
     ));
     let all = run(
-        Phase::Pr,
+        DevelopPhase::Pr,
         &[ReviewCleanPass, ArchitectVerified, ReReviewClean],
     );
     assert!(!held(&all, line));
@@ -109,14 +116,14 @@ fn gates_decide_as_they_do_for_an_agent() {
         GitHook::PreMergeCommit,
         GitHook::PrePush,
     ] {
-        assert!(judge_git(&run(Phase::Implement, &[]), hook, None, "", &Made).is_some());
+        assert!(judge_git(&run(DevelopPhase::Implement, &[]), hook, None, "", &Made).is_some());
         assert!(judge_git(&all, hook, None, "", &Made).is_none());
     }
 }
 
 #[test]
 fn git_asks_three_times_and_is_answered_once() {
-    let closed = run(Phase::Implement, &[]);
+    let closed = run(DevelopPhase::Implement, &[]);
     let hook = GitHook::ReferenceTransaction;
     for state in ["preparing", "committed", "aborted"] {
         let line = "c n refs/heads/main";

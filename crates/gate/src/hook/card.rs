@@ -10,7 +10,8 @@ use crate::run_trust::{RunTrust, TrustedRun};
 use bowline_formats::time;
 use bowline_formats::transition::Transition;
 use bowline_machines::develop::{
-    ATTEMPTS_MAX, Act, Checkpoint, CheckpointStatus, Gate, Phase, Resume, Run, needed, resume,
+    ATTEMPTS_MAX, CheckpointStatus, DevelopCheckpoint, DevelopPhase, DevelopRunState, Gate,
+    NextAction, ProjectAction, next_action, required_gates,
 };
 use bowline_statefiles::StateFile;
 use bowline_words::message::Card;
@@ -63,7 +64,7 @@ pub fn render_card(belief: &RunTrust, folder: &Path, lang: Lang) -> Option<Strin
 pub(super) fn render_reminder(belief: &RunTrust, lang: Lang) -> Option<String> {
     match belief {
         RunTrust::Nothing => None,
-        RunTrust::Run(believed) if believed.run.phase == Phase::Done => None,
+        RunTrust::Run(believed) if believed.run.phase == DevelopPhase::Done => None,
         RunTrust::Run(believed) => {
             let next = next_lines(
                 &advice::next_commands_in(&believed.path, &believed.run),
@@ -101,7 +102,7 @@ pub(super) fn render_warning(belief: &RunTrust, lang: Lang) -> Option<String> {
     }
 }
 
-fn describe_run(run: &Run, lang: Lang) -> String {
+fn describe_run(run: &DevelopRunState, lang: Lang) -> String {
     let (feature, phase) = (shorten_text(&run.feature), run.phase.name());
     Card::About { feature, phase }.say(lang)
 }
@@ -148,7 +149,7 @@ fn run_lines(believed: &TrustedRun, lang: Lang) -> Vec<String> {
 
 /// Renders the times of start and last change. The journal's times are UTC; the file's times are
 /// local and without a zone, and are used only without a journal.
-fn render_times(run: &Run, history: &[(String, Transition)], lang: Lang) -> String {
+fn render_times(run: &DevelopRunState, history: &[(String, Transition)], lang: Lang) -> String {
     let begins = |told: &Transition| ["START", "ADOPT"].contains(&told.trigger.as_str());
     let began = history.iter().rev().find(|(_, told)| begins(told));
     let (began, moved, utc) = match (began, history.last()) {
@@ -192,13 +193,13 @@ fn next_line(command: &str, lang: Lang) -> String {
     Card::NextLine { command }.say(lang)
 }
 
-fn render_gates(run: &Run) -> String {
+fn render_gates(run: &DevelopRunState) -> String {
     let one = |gate: Gate| format!("{}={}", gate.name(), run.gates.is_open(gate));
     Gate::ALL.map(one).join(", ")
 }
 
-fn render_checkpoints(run: &Run, lang: Lang) -> String {
-    let one = |known: &Checkpoint| {
+fn render_checkpoints(run: &DevelopRunState, lang: Lang) -> String {
+    let one = |known: &DevelopCheckpoint| {
         let name = format!("{} {}", shorten_text(&known.id), known.status.name());
         match known.status {
             CheckpointStatus::InProgress => {
@@ -216,7 +217,7 @@ fn render_checkpoints(run: &Run, lang: Lang) -> String {
         return all.join(", ");
     }
     // Too many to list: the count of the passed ones, and the names of the others.
-    let passed = total - run.unpassed().len();
+    let passed = total - run.unpassed_checkpoints().len();
     let open = run
         .checkpoints
         .iter()
@@ -231,14 +232,14 @@ fn render_checkpoints(run: &Run, lang: Lang) -> String {
     told.say(lang)
 }
 
-fn closed_gate_lines(run: &Run, lang: Lang) -> Vec<String> {
+fn closed_gate_lines(run: &DevelopRunState, lang: Lang) -> Vec<String> {
     let missing = |act| {
-        let missing = run.gates.missing(needed(run.phase, act));
+        let missing = run.gates.closed_among(required_gates(run.phase, act));
         let names: Vec<&str> = missing.iter().map(|gate| gate.name()).collect();
         (!names.is_empty()).then(|| names.join(", "))
     };
-    let writes = missing(Act::Write).map(|gates| Card::WritesClosed { gates });
-    let finishes = missing(Act::Finish).map(|gates| Card::FinishesClosed { gates });
+    let writes = missing(ProjectAction::Write).map(|gates| Card::WritesClosed { gates });
+    let finishes = missing(ProjectAction::Finish).map(|gates| Card::FinishesClosed { gates });
     let closed = writes.into_iter().chain(finishes);
     closed.map(|line| line.say(lang)).collect()
 }
@@ -246,10 +247,10 @@ fn closed_gate_lines(run: &Run, lang: Lang) -> Vec<String> {
 /// Reads the transitions in the journal, each with its time.
 fn read_transitions(path: &Path) -> Vec<(String, Transition)> {
     let file = StateFile::new(locate::run_layout(path));
-    let Ok(history) = file.history() else {
+    let Ok(history) = file.read_history() else {
         return Vec::new();
     };
-    let read = history.lines().filter_map(|line| {
+    let read = history.effective_lines().filter_map(|line| {
         let raw = line.transition.as_ref()?;
         Some((line.at.clone(), serde_json::from_str(raw.get()).ok()?))
     });
@@ -267,28 +268,28 @@ fn render_transition(at: &str, told: &Transition) -> String {
 }
 
 /// Returns the sentence for the next step.
-fn next_step_card(run: &Run) -> Card {
-    match resume(run) {
-        Resume::Design => Card::DesignAgain,
-        Resume::ReviewAgain => Card::ReviewAgain,
-        Resume::Implement => Card::Implement,
-        Resume::Checkpoint { id, iteration: 0 } => Card::Begin {
+fn next_step_card(run: &DevelopRunState) -> Card {
+    match next_action(run) {
+        NextAction::Design => Card::DesignAgain,
+        NextAction::ReviewAgain => Card::ReviewAgain,
+        NextAction::Implement => Card::Implement,
+        NextAction::Checkpoint { id, iteration: 0 } => Card::Begin {
             id: shorten_text(&id),
         },
-        Resume::Checkpoint { id, iteration } => Card::GoOn {
+        NextAction::Checkpoint { id, iteration } => Card::GoOn {
             id: shorten_text(&id),
             attempt: iteration,
             max: ATTEMPTS_MAX,
         },
-        Resume::AskPerson { .. } => Card::OnlyPeople,
-        Resume::VerifyAll => Card::VerifyAll,
-        Resume::Pr => Card::ToPr,
-        Resume::ReReview => Card::ReReview,
-        Resume::Done => Card::FinishNow,
-        Resume::Back { phase } => Card::GateBehind {
+        NextAction::AskPerson { .. } => Card::OnlyPeople,
+        NextAction::VerifyAll => Card::VerifyAll,
+        NextAction::Pr => Card::ToPr,
+        NextAction::ReReview => Card::ReReview,
+        NextAction::Done => Card::FinishNow,
+        NextAction::Back { phase } => Card::GateBehind {
             phase: phase.name(),
         },
-        Resume::Over => Card::Over,
+        NextAction::Over => Card::Over,
     }
 }
 

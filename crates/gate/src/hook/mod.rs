@@ -104,7 +104,7 @@ fn deny_unjudged(error: &Denied, here: Option<PathBuf>) -> HookResponse {
     let guarded = |folder: PathBuf| run_trust::assess_folder(&folder) != RunTrust::Nothing;
     let run = catch_unwind(AssertUnwindSafe(|| folders.into_iter().any(guarded)));
     if run.unwrap_or(true) {
-        let lang = Lang::of_environment();
+        let lang = Lang::from_environment();
         let next = Card::Next {
             command: "bowline doctor".to_owned(),
         };
@@ -158,7 +158,7 @@ fn decide_answer(
     {
         belief = run_trust::assess_folder(&project);
     }
-    let lang = Lang::of_environment();
+    let lang = Lang::from_environment();
     Ok(match event {
         HookEvent::PreToolUse => decide_tool_call(&call, &folder, &belief, lang),
         HookEvent::SessionStart | HookEvent::SubagentStart => {

@@ -81,7 +81,7 @@ fn describe_thinking(value: &Value) -> Other {
     Other::Thinking {
         id: text_at(value, "/task_id"),
         stage: text_at(value, "/current_stage"),
-        status: Status::of(&text_at(value, "/overall_status")),
+        status: Status::from_word(&text_at(value, "/overall_status")),
     }
 }
 
@@ -89,7 +89,7 @@ fn describe_memory(value: &Value) -> Other {
     match value.pointer("/current_task").filter(|it| it.is_object()) {
         Some(task) => Other::Memory {
             name: text_at(task, "/name"),
-            status: Status::of(&text_at(task, "/status")),
+            status: Status::from_word(&text_at(task, "/status")),
             step: state_facts::current_step(task),
         },
         None => Other::NoTask,

@@ -8,7 +8,7 @@ use bowline_formats::json::JsonDocument;
 use bowline_formats::memory::agent_memory;
 use bowline_formats::memory::shared_context;
 use bowline_formats::memory::task_history::{self, TaskHistoryFile};
-use bowline_machines::plan::similar;
+use bowline_machines::plan::find_similar;
 use bowline_words::message::Card;
 use serde_json::Value;
 use std::path::Path;
@@ -99,7 +99,7 @@ fn similar_lessons(history: &Path, about: &str) -> Option<Card> {
     let bytes = std::fs::read(history).ok()?;
     let document = JsonDocument::parse(&bytes).ok()?;
     let entries = TaskHistoryFile::read_state(&document).ok()?.state;
-    let found = similar(&entries, about);
+    let found = find_similar(&entries, about);
     let details = found.into_iter().filter_map(|entry| entry.details.as_ref());
     let lessons = join_lessons(
         details

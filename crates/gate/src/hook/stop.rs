@@ -6,7 +6,9 @@ use crate::lang::Lang;
 use crate::locate;
 use crate::run_trust::{RunTrust, TrustedRun};
 use bowline_formats::hook::{HookMessage, HookResponse};
-use bowline_machines::develop::{ATTEMPTS_MAX, CheckpointStatus, Gate, Phase, typed};
+use bowline_machines::develop::{
+    ATTEMPTS_MAX, CheckpointStatus, DevelopPhase, Gate, quote_for_shell,
+};
 use bowline_words::message::Card;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -24,7 +26,7 @@ pub(super) fn answer_stop(message: &HookMessage, belief: &RunTrust, lang: Lang) 
         return HookResponse::silent();
     };
     // A run kept by another program could not end the checkpoint by our commands.
-    let held = believed.owned && believed.run.phase == Phase::Implement;
+    let held = believed.owned && believed.run.phase == DevelopPhase::Implement;
     if !held || !believed.run.gates.is_open(Gate::ReviewCleanPass) {
         return HookResponse::silent();
     }
@@ -45,7 +47,7 @@ pub(super) fn answer_stop(message: &HookMessage, belief: &RunTrust, lang: Lang) 
     let next = next
         .first()
         .map_or_else(|| "bowline develop resume".to_owned(), |it| it.command());
-    let (id, attempt) = (typed(id), checkpoint.iteration);
+    let (id, attempt) = (quote_for_shell(id), checkpoint.iteration);
     let told = Card::StopTo {
         id,
         attempt,

@@ -1,8 +1,8 @@
 //! What is believed: the journal against a file that anybody may have written.
 
 use bowline_gate::run_trust::{RunTrust, TrustedRun, assess_state_file};
-use bowline_machines::develop::{CheckpointStatus, Gate, Phase};
-use bowline_statefiles::{Change, Layout, Request, StateFile};
+use bowline_machines::develop::{CheckpointStatus, DevelopPhase, Gate};
+use bowline_statefiles::{DocumentChange, FileLayout, StateFile, WriteRequest};
 use std::convert::Infallible;
 use std::fs;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ impl Place {
         let path = folder.path().join("app/.develop-workflow/state.json");
         let side = folder.path().join("side");
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        let file = StateFile::new(Layout::new(&path).with_side_folder(&side));
+        let file = StateFile::new(FileLayout::new(&path).with_side_folder(&side));
         Place {
             _folder: folder,
             path,
@@ -32,12 +32,13 @@ impl Place {
 
     /// Writes as Bowline does.
     fn commit(&self, text: &str) {
-        let request = Request {
+        let request = WriteRequest {
             id: "r".into(),
             at: "2026-03-01T10:00:00Z".into(),
-            ..Request::default()
+            ..WriteRequest::default()
         };
-        let decide = |_: &_| -> Result<_, Infallible> { Ok(Some(Change::to(text))) };
+        let decide =
+            |_: &_| -> Result<_, Infallible> { Ok(Some(DocumentChange::replace_with(text))) };
         self.file.update(&request, decide).unwrap();
     }
 
@@ -91,7 +92,7 @@ fn what_bowline_wrote_is_believed() {
     place.commit(&run("IMPLEMENT", "ferry", &["review_clean_pass"]));
     let believed = place.believed();
     assert!(believed.owned);
-    assert_eq!(believed.run.phase, Phase::Implement);
+    assert_eq!(believed.run.phase, DevelopPhase::Implement);
     assert!(believed.run.gates.is_open(Gate::ReviewCleanPass));
     assert_eq!((believed.distrusted.len(), believed.sequence), (0, 2));
 }
@@ -102,7 +103,7 @@ fn a_run_without_a_journal_is_believed_as_it_stands() {
     place.scribble(&run("PR", "ferry", &["review_clean_pass"]));
     let believed = place.believed();
     assert!(!believed.owned);
-    assert_eq!(believed.run.phase, Phase::Pr);
+    assert_eq!(believed.run.phase, DevelopPhase::Pr);
     assert!(believed.run.gates.is_open(Gate::ReviewCleanPass));
 }
 
@@ -115,7 +116,7 @@ fn gates_phase_and_checkpoints_of_an_edit_are_not_believed_its_words_are() {
         .replace("\"iteration\": 2", "\"iteration\": 1");
     place.scribble(&edited);
     let believed = place.believed();
-    assert_eq!(believed.run.phase, Phase::Implement);
+    assert_eq!(believed.run.phase, DevelopPhase::Implement);
     assert_eq!(believed.run.feature, "ferry, faster");
     assert!(!believed.run.gates.is_open(Gate::ReviewCleanPass));
     assert_eq!(
@@ -146,12 +147,12 @@ fn an_edit_that_was_noted_in_the_journal_is_still_not_believed() {
     place.commit(&run("IMPLEMENT", "ferry", &[]));
     place.scribble(&run("IMPLEMENT", "ferry", &["review_clean_pass"]));
     // The note alone, as a writer leaves it that met the edit and then refused to go on.
-    let request = Request {
+    let request = WriteRequest {
         id: "r".into(),
-        ..Request::default()
+        ..WriteRequest::default()
     };
-    let mut held = place.file.hold(&request).unwrap();
-    held.commit(&request, &[]).unwrap();
+    let mut held = place.file.lock_for_writing(&request).unwrap();
+    held.commit_steps(&request, &[]).unwrap();
     drop(held);
     let snapshot = place.file.load().unwrap();
     assert_eq!(snapshot.last_kind.as_deref(), Some("outside"));
@@ -187,7 +188,7 @@ fn an_open_run_whose_file_is_gone_is_missed() {
         panic!("{:?}", place.belief());
     };
     assert_eq!(path, place.path);
-    assert_eq!(last.unwrap().phase, Phase::Implement);
+    assert_eq!(last.unwrap().phase, DevelopPhase::Implement);
 }
 
 #[test]
@@ -202,8 +203,8 @@ fn a_finished_run_is_not_missed() {
 fn a_run_that_was_thrown_away_is_not_missed_and_the_next_file_is_somebody_elses() {
     let place = Place::new();
     place.commit(&run("IMPLEMENT", "ferry", &["review_clean_pass"]));
-    let decide = |_: &_| -> Result<_, Infallible> { Ok(Some(Change::removal())) };
-    place.file.update(&Request::default(), decide).unwrap();
+    let decide = |_: &_| -> Result<_, Infallible> { Ok(Some(DocumentChange::removal())) };
+    place.file.update(&WriteRequest::default(), decide).unwrap();
     assert_eq!(place.belief(), RunTrust::Nothing);
     place.scribble(&run("IMPLEMENT", "harbour", &["review_clean_pass"]));
     let believed = place.believed();
@@ -211,7 +212,7 @@ fn a_run_that_was_thrown_away_is_not_missed_and_the_next_file_is_somebody_elses(
     assert!(believed.run.gates.is_open(Gate::ReviewCleanPass));
     place.commit(&run("REVIEW", "harbour", &[]));
     place.scribble(&run("IMPLEMENT", "harbour", &["review_clean_pass"]));
-    assert_eq!(place.believed().run.phase, Phase::Review);
+    assert_eq!(place.believed().run.phase, DevelopPhase::Review);
 }
 
 #[test]

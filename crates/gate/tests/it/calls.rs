@@ -9,7 +9,9 @@ use bowline_gate::shell::CommandEnvironment;
 use bowline_gate::tool_call::ToolCall;
 use bowline_gate::workspace_paths::WorkspacePaths;
 use bowline_machines::Timestamp;
-use bowline_machines::develop::{Act, Gate, Gates, Phase, Run, needed};
+use bowline_machines::develop::{
+    DevelopPhase, DevelopRunState, Gate, OpenGates, ProjectAction, required_gates,
+};
 use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -154,7 +156,7 @@ pub(crate) fn rows() -> Vec<(What, &'static str, &'static str)> {
 }
 
 /// That a run is as its file says.
-pub(crate) fn belief(path: PathBuf, run: Run, owned: bool) -> RunTrust {
+pub(crate) fn belief(path: PathBuf, run: DevelopRunState, owned: bool) -> RunTrust {
     RunTrust::Run(Box::new(TrustedRun {
         path,
         run,
@@ -164,26 +166,30 @@ pub(crate) fn belief(path: PathBuf, run: Run, owned: bool) -> RunTrust {
     }))
 }
 
-fn every_run() -> impl Iterator<Item = Run> {
-    Phase::ALL.into_iter().flat_map(|phase| {
-        (0..8_usize).map(move |bits| Run {
+fn every_run() -> impl Iterator<Item = DevelopRunState> {
+    DevelopPhase::ALL.into_iter().flat_map(|phase| {
+        (0..8_usize).map(move |bits| DevelopRunState {
             phase,
-            gates: Gates::of(|gate| bits & (1 << gate as usize) != 0),
-            ..Run::new("ferry", Timestamp(0))
+            gates: OpenGates::from_predicate(|gate| bits & (1 << gate as usize) != 0),
+            ..DevelopRunState::new("ferry", Timestamp(0))
         })
     })
 }
 
 /// Whether a call of a kind is to be denied: the contract in a few words.
-fn denied(what: What, run: &Run, owned: bool) -> bool {
-    let closed = |act| !run.gates.missing(needed(run.phase, act)).is_empty();
+fn denied(what: What, run: &DevelopRunState, owned: bool) -> bool {
+    let closed = |act| {
+        !run.gates
+            .closed_among(required_gates(run.phase, act))
+            .is_empty()
+    };
     match what {
         What::Nothing => false,
-        What::Write => closed(Act::Write),
-        What::Git => closed(Act::Finish),
-        What::Hidden => closed(Act::Write) || closed(Act::Finish),
+        What::Write => closed(ProjectAction::Write),
+        What::Git => closed(ProjectAction::Finish),
+        What::Hidden => closed(ProjectAction::Write) || closed(ProjectAction::Finish),
         What::State => owned,
-        What::Cleans => owned || closed(Act::Write),
+        What::Cleans => owned || closed(ProjectAction::Write),
         What::Person => true,
     }
 }
@@ -267,9 +273,9 @@ fn a_command_that_cannot_be_read_needs_every_gate() {
 fn a_denial_shows_patterns_as_they_are_written() {
     let repository = Repository::new();
     let found = repository.offences("Bash", "rm src/*.rs");
-    let run = Run {
-        phase: Phase::Implement,
-        ..Run::new("ferry", Timestamp(0))
+    let run = DevelopRunState {
+        phase: DevelopPhase::Implement,
+        ..DevelopRunState::new("ferry", Timestamp(0))
     };
     let belief = belief(repository.file(), run, true);
     let denial = decide_on_actions(&belief, &found, &mut |_| false).unwrap();
@@ -283,9 +289,9 @@ fn a_denial_shows_patterns_as_they_are_written() {
 #[test]
 fn what_is_wrong_with_a_command_line_is_told_in_both_languages() {
     let repository = Repository::new();
-    let run = Run {
-        phase: Phase::Implement,
-        ..Run::new("ferry", Timestamp(0))
+    let run = DevelopRunState {
+        phase: DevelopPhase::Implement,
+        ..DevelopRunState::new("ferry", Timestamp(0))
     };
     let belief = belief(repository.file(), run, true);
     for (command, english, korean) in [

@@ -5,17 +5,20 @@ use bowline_gate::hook::{CARD_WORDS_MAX, render_card};
 use bowline_gate::lang::Lang;
 use bowline_gate::run_trust::RunTrust;
 use bowline_machines::Timestamp;
-use bowline_machines::develop::{Checkpoint, CheckpointStatus, Gate, Gates, Phase, Run, Strategy};
+use bowline_machines::develop::{
+    CheckpointStatus, DevelopCheckpoint, DevelopPhase, DevelopRunState, Gate,
+    ImplementationStrategy, OpenGates,
+};
 use std::fs;
 use std::path::Path;
 
-fn belief(run: Run) -> RunTrust {
+fn belief(run: DevelopRunState) -> RunTrust {
     let path = "/nonexistent/app/.develop-workflow/state.json";
     calls::belief(path.into(), run, true)
 }
 
-fn checkpoint(id: &str, status: CheckpointStatus, iteration: u32) -> Checkpoint {
-    Checkpoint {
+fn checkpoint(id: &str, status: CheckpointStatus, iteration: u32) -> DevelopCheckpoint {
+    DevelopCheckpoint {
         id: id.into(),
         status,
         iteration,
@@ -24,16 +27,16 @@ fn checkpoint(id: &str, status: CheckpointStatus, iteration: u32) -> Checkpoint 
 
 #[test]
 fn a_run_in_the_middle_of_its_implementation() {
-    let run = Run {
-        phase: Phase::Implement,
-        strategy: Some(Strategy::Subagent),
-        gates: Gates::of(|gate| gate == Gate::ReviewCleanPass),
+    let run = DevelopRunState {
+        phase: DevelopPhase::Implement,
+        strategy: Some(ImplementationStrategy::Subagent),
+        gates: OpenGates::from_predicate(|gate| gate == Gate::ReviewCleanPass),
         checkpoints: vec![
             checkpoint("cp-1", CheckpointStatus::Passed, 2),
             checkpoint("cp-2", CheckpointStatus::InProgress, 1),
             checkpoint("cp-3", CheckpointStatus::Pending, 0),
         ],
-        ..Run::new("실시간 채팅 기능", Timestamp(1_771_236_000))
+        ..DevelopRunState::new("실시간 채팅 기능", Timestamp(1_771_236_000))
     };
     let card = render_card(&belief(run), Path::new("/nonexistent/app"), Lang::En).unwrap();
     assert_eq!(
@@ -52,7 +55,7 @@ Next: bowline develop checkpoint pass cp-2"
 #[test]
 fn the_card_keeps_its_bound_and_its_next_command_whatever_is_in_the_file() {
     let long = "word ".repeat(5_000);
-    for phase in Phase::ALL {
+    for phase in DevelopPhase::ALL {
         for bits in 0..8_usize {
             for count in [0, 3, 400] {
                 let checkpoints = (0..count)
@@ -61,11 +64,11 @@ fn the_card_keeps_its_bound_and_its_next_command_whatever_is_in_the_file() {
                         checkpoint(&name, CheckpointStatus::InProgress, 2)
                     })
                     .collect();
-                let run = Run {
+                let run = DevelopRunState {
                     phase,
-                    gates: Gates::of(|gate| bits & (1 << gate as usize) != 0),
+                    gates: OpenGates::from_predicate(|gate| bits & (1 << gate as usize) != 0),
                     checkpoints,
-                    ..Run::new(long.clone(), Timestamp(0))
+                    ..DevelopRunState::new(long.clone(), Timestamp(0))
                 };
                 let mut believed = belief(run);
                 if let RunTrust::Run(believed) = &mut believed {
@@ -130,7 +133,7 @@ fn damage_and_a_missing_file_are_told_with_the_repair() {
     let beliefs = [
         RunTrust::Missing {
             path: path.to_owned(),
-            last: Some(Box::new(Run::new("ferry", Timestamp(0)))),
+            last: Some(Box::new(DevelopRunState::new("ferry", Timestamp(0)))),
         },
         RunTrust::Damaged {
             path: path.to_owned(),

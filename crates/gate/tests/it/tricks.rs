@@ -5,7 +5,7 @@
 use crate::calls::{Known, Repository};
 use bowline_gate::decision::GatedAction;
 use bowline_gate::shell::{SideEffect, find_side_effects};
-use bowline_test_support::disguise::{self, Choices};
+use bowline_test_support::disguise::{self, ByteChoices};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use std::fs;
@@ -93,7 +93,7 @@ fn what_bash_really_runs_is_seen() {
     let really = std::cell::Cell::new(0);
     runner(300)
         .run(&bytes(), |bytes| {
-            let text = disguise::finish(&mut Choices(&bytes));
+            let text = disguise::finishing_command(&mut ByteChoices(&bytes));
             let ran = arena.ran(&text);
             let finished = ran
                 .split_whitespace()
@@ -114,10 +114,10 @@ fn a_disguised_finish_is_never_let_through() {
     let folder = std::env::temp_dir();
     runner(5_000)
         .run(&bytes(), |bytes| {
-            let mut choices = Choices(&bytes);
-            let text = disguise::finish(&mut choices);
+            let mut choices = ByteChoices(&bytes);
+            let text = disguise::finishing_command(&mut choices);
             prop_assert!(seen(&text, &folder), "not seen: {text}");
-            let text = disguise::behind(&text, &mut choices);
+            let text = disguise::behind_launcher(&text, &mut choices);
             prop_assert!(seen(&text, &folder), "not seen: {text}");
             Ok(())
         })
@@ -129,9 +129,9 @@ fn a_disguised_write_is_never_let_through() {
     let repository = Repository::new();
     runner(2_000)
         .run(&bytes(), |bytes| {
-            let mut choices = Choices(&bytes);
-            let text = disguise::write(&mut choices);
-            for text in [text.clone(), disguise::behind(&text, &mut choices)] {
+            let mut choices = ByteChoices(&bytes);
+            let text = disguise::writing_command(&mut choices);
+            for text in [text.clone(), disguise::behind_launcher(&text, &mut choices)] {
                 let found = repository.offences("Bash", &text);
                 let counts = |it: &GatedAction| {
                     matches!(it, GatedAction::Write { .. } | GatedAction::Hidden { .. })

@@ -1,27 +1,29 @@
 //! The representative states and commands of a develop run with two checkpoints.
 
 use super::{
-    ATTEMPTS_MAX, Checkpoint, CheckpointStatus, Choice, Command, DevelopMachine, Effect, Evidence,
-    FailureClass, Gate, Gates, Phase, Run, Strategy,
+    ATTEMPTS_MAX, CheckpointStatus, Command, DevelopCheckpoint, DevelopMachine, DevelopPhase,
+    DevelopRunState, Effect, FailureClass, Gate, ImplementationStrategy, OpenGates, StrategyChoice,
+    SubmittedEvidence,
 };
 use crate::kernel::Actor;
-use crate::table::{Catalogue, EARLIER};
+use crate::table::{MachineCatalogue, PAST_TIME};
 
-impl Catalogue for DevelopMachine {
+impl MachineCatalogue for DevelopMachine {
     const KIND: &'static str = "develop";
 
-    fn states() -> Vec<(&'static str, Option<Run>)> {
+    fn sample_states() -> Vec<(&'static str, Option<DevelopRunState>)> {
         let pending = ("cp-1", CheckpointStatus::Pending, 0);
         let passed = |id| (id, CheckpointStatus::Passed, 2);
         let second = passed("cp-2");
         let at = |phase, open: usize, checkpoints: &[(&str, CheckpointStatus, u32)]| {
-            let mut run = Run::new("tea shop", EARLIER);
+            let mut run = DevelopRunState::new("tea shop", PAST_TIME);
             run.phase = phase;
-            run.gates = Gates::of(|gate| Gate::ALL[..open].contains(&gate));
-            run.strategy = (phase >= Phase::Implement).then_some(Strategy::Direct);
+            run.gates = OpenGates::from_predicate(|gate| Gate::ALL[..open].contains(&gate));
+            run.strategy =
+                (phase >= DevelopPhase::Implement).then_some(ImplementationStrategy::Direct);
             let checkpoint = |&(id, status, iteration): &(&str, CheckpointStatus, u32)| {
                 let id = id.to_owned();
-                Checkpoint {
+                DevelopCheckpoint {
                     id,
                     status,
                     iteration,
@@ -35,41 +37,50 @@ impl Catalogue for DevelopMachine {
         let escalated = [("cp-1", CheckpointStatus::Escalated, 3), second];
         vec![
             ("no run", None),
-            ("design", at(Phase::Design, 0, &[])),
-            ("review", at(Phase::Review, 0, &[pending])),
-            ("review, clean", at(Phase::Review, 1, &[pending])),
-            ("implement", at(Phase::Implement, 1, &[pending, second])),
+            ("design", at(DevelopPhase::Design, 0, &[])),
+            ("review", at(DevelopPhase::Review, 0, &[pending])),
+            ("review, clean", at(DevelopPhase::Review, 1, &[pending])),
+            (
+                "implement",
+                at(DevelopPhase::Implement, 1, &[pending, second]),
+            ),
             (
                 "implement, first attempt",
-                at(Phase::Implement, 1, &trying(1)),
+                at(DevelopPhase::Implement, 1, &trying(1)),
             ),
             (
                 "implement, third attempt",
-                at(Phase::Implement, 1, &trying(3)),
+                at(DevelopPhase::Implement, 1, &trying(3)),
             ),
-            ("implement, escalated", at(Phase::Implement, 1, &escalated)),
+            (
+                "implement, escalated",
+                at(DevelopPhase::Implement, 1, &escalated),
+            ),
             (
                 "implement, all passed",
-                at(Phase::Implement, 1, &all_passed),
+                at(DevelopPhase::Implement, 1, &all_passed),
             ),
-            ("implement, verified", at(Phase::Implement, 2, &all_passed)),
+            (
+                "implement, verified",
+                at(DevelopPhase::Implement, 2, &all_passed),
+            ),
             (
                 "implement, gates closed",
-                at(Phase::Implement, 0, &trying(1)),
+                at(DevelopPhase::Implement, 0, &trying(1)),
             ),
-            ("pr", at(Phase::Pr, 2, &all_passed)),
-            ("pr, clean", at(Phase::Pr, 3, &all_passed)),
-            ("done", at(Phase::Done, 3, &all_passed)),
+            ("pr", at(DevelopPhase::Pr, 2, &all_passed)),
+            ("pr, clean", at(DevelopPhase::Pr, 3, &all_passed)),
+            ("done", at(DevelopPhase::Done, 3, &all_passed)),
         ]
     }
 
-    fn commands() -> Vec<(&'static str, Command)> {
+    fn sample_commands() -> Vec<(&'static str, Command)> {
         let start = |fresh, by| Command::Start {
             feature: "tea shop".into(),
             fresh,
             by,
         };
-        let green = || Evidence::Sealed {
+        let green = || SubmittedEvidence::Sealed {
             exit_code: 0,
             stale: false,
         };
@@ -111,15 +122,15 @@ impl Catalogue for DevelopMachine {
             ("gate pass re_review_clean", pass(third, green(), agent)),
             (
                 "gate pass review_clean_pass, red",
-                pass(first, Evidence::Given { exit_code: 1 }, person),
+                pass(first, SubmittedEvidence::Given { exit_code: 1 }, person),
             ),
             (
                 "gate pass review_clean_pass --run by an agent",
-                pass(first, Evidence::Given { exit_code: 0 }, agent),
+                pass(first, SubmittedEvidence::Given { exit_code: 0 }, agent),
             ),
             (
                 "gate pass review_clean_pass without evidence",
-                pass(first, Evidence::None, person),
+                pass(first, SubmittedEvidence::None, person),
             ),
             (
                 "gate reset review_clean_pass",
@@ -132,7 +143,7 @@ impl Catalogue for DevelopMachine {
             (
                 "implement",
                 Command::Implement {
-                    choice: Choice::Named(Strategy::Subagent),
+                    choice: StrategyChoice::Named(ImplementationStrategy::Subagent),
                 },
             ),
             ("checkpoint start cp-1", checkpoint(None, agent)),
@@ -146,11 +157,11 @@ impl Catalogue for DevelopMachine {
             ),
             (
                 "checkpoint pass cp-1",
-                ended(Evidence::Given { exit_code: 0 }),
+                ended(SubmittedEvidence::Given { exit_code: 0 }),
             ),
             (
                 "checkpoint pass cp-1, red",
-                ended(Evidence::Given { exit_code: 1 }),
+                ended(SubmittedEvidence::Given { exit_code: 1 }),
             ),
             ("checkpoint fail cp-1", fail(FailureClass::LogicError)),
             (
@@ -159,16 +170,16 @@ impl Catalogue for DevelopMachine {
             ),
             ("pr", Command::Pr),
             ("done", Command::Done),
-            ("back DESIGN", back(Phase::Design, person)),
-            ("back REVIEW by an agent", back(Phase::Review, agent)),
-            ("back IMPLEMENT", back(Phase::Implement, agent)),
+            ("back DESIGN", back(DevelopPhase::Design, person)),
+            ("back REVIEW by an agent", back(DevelopPhase::Review, agent)),
+            ("back IMPLEMENT", back(DevelopPhase::Implement, agent)),
             ("reset", Command::Reset { by: person }),
             ("reset by an agent", Command::Reset { by: agent }),
             ("adopt", Command::Adopt { owned: false }),
         ]
     }
 
-    fn label(state: &Option<Run>) -> String {
+    fn state_label(state: &Option<DevelopRunState>) -> String {
         let Some(run) = state else {
             return "no run".into();
         };
@@ -178,7 +189,7 @@ impl Catalogue for DevelopMachine {
         format!("{}, {} open", run.phase.name(), open.count())
     }
 
-    fn effect(effect: &Effect) -> String {
+    fn describe_effect(effect: &Effect) -> String {
         match effect {
             Effect::Seal => "seal".into(),
             Effect::AskPerson { checkpoint } => format!("ask a person about {checkpoint}"),

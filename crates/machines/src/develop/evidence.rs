@@ -5,7 +5,7 @@ use crate::kernel::{Actor, RefusalSubject};
 
 /// Evidence offered for a gate or a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Evidence {
+pub enum SubmittedEvidence {
     /// The sealed command was run.
     Sealed {
         /// Exit code of the sealed command.
@@ -27,26 +27,26 @@ pub enum Evidence {
     None,
 }
 
-impl Evidence {
+impl SubmittedEvidence {
     /// Refuses unless this evidence opens the gate. From an agent only the sealed command counts.
-    pub(super) fn opens(&self, gate: Gate, by: Actor) -> Result<(), Refusal> {
+    pub(super) fn check_opens_gate(&self, gate: Gate, by: Actor) -> Result<(), Refusal> {
         match (self, by) {
-            (Evidence::Sealed { stale: true, .. }, _) => Err(Refusal::EvidenceStale),
-            (Evidence::Sealed { exit_code, .. }, _)
-            | (Evidence::Given { exit_code }, Actor::Person) => match exit_code {
+            (SubmittedEvidence::Sealed { stale: true, .. }, _) => Err(Refusal::EvidenceStale),
+            (SubmittedEvidence::Sealed { exit_code, .. }, _)
+            | (SubmittedEvidence::Given { exit_code }, Actor::Person) => match exit_code {
                 0 => Ok(()),
                 &exit_code => Err(Refusal::EvidenceRed { gate, exit_code }),
             },
-            (Evidence::ByHand { .. }, Actor::Agent) => Err(Refusal::NeedsPerson {
+            (SubmittedEvidence::ByHand { .. }, Actor::Agent) => Err(Refusal::NeedsPerson {
                 what: "pass a gate by hand",
             }),
-            (Evidence::ByHand { reason }, Actor::Person) if reason.trim().is_empty() => {
+            (SubmittedEvidence::ByHand { reason }, Actor::Person) if reason.trim().is_empty() => {
                 Err(Refusal::Empty {
                     what: RefusalSubject::Reason,
                 })
             }
-            (Evidence::ByHand { .. }, Actor::Person) => Ok(()),
-            (Evidence::Given { .. }, Actor::Agent) | (Evidence::None, _) => {
+            (SubmittedEvidence::ByHand { .. }, Actor::Person) => Ok(()),
+            (SubmittedEvidence::Given { .. }, Actor::Agent) | (SubmittedEvidence::None, _) => {
                 Err(Refusal::EvidenceRequired { gate })
             }
         }
@@ -56,11 +56,10 @@ impl Evidence {
     /// here, because the gate after the checkpoints verifies the whole again.
     pub(super) fn is_green(&self) -> Result<bool, Refusal> {
         match self {
-            Evidence::Sealed { stale: true, .. } => Err(Refusal::EvidenceStale),
-            Evidence::Sealed { exit_code, .. } | Evidence::Given { exit_code } => {
-                Ok(*exit_code == 0)
-            }
-            Evidence::ByHand { .. } | Evidence::None => Ok(true),
+            SubmittedEvidence::Sealed { stale: true, .. } => Err(Refusal::EvidenceStale),
+            SubmittedEvidence::Sealed { exit_code, .. }
+            | SubmittedEvidence::Given { exit_code } => Ok(*exit_code == 0),
+            SubmittedEvidence::ByHand { .. } | SubmittedEvidence::None => Ok(true),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The three gates, and the actions that a closed gate forbids.
 
-use super::{Phase, Run};
+use super::{DevelopPhase, DevelopRunState};
 
 named! {
     /// A gate between phases. The order is the order in which they open.
@@ -17,25 +17,25 @@ named! {
 
 impl Gate {
     /// Returns the only phase in which the gate opens.
-    pub const fn phase(self) -> Phase {
+    pub const fn opening_phase(self) -> DevelopPhase {
         match self {
-            Gate::ReviewCleanPass => Phase::Review,
-            Gate::ArchitectVerified => Phase::Implement,
-            Gate::ReReviewClean => Phase::Pr,
+            Gate::ReviewCleanPass => DevelopPhase::Review,
+            Gate::ArchitectVerified => DevelopPhase::Implement,
+            Gate::ReReviewClean => DevelopPhase::Pr,
         }
     }
 }
 
 /// The open gates of a run. All are closed at first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Gates {
+pub struct OpenGates {
     open: [bool; 3],
 }
 
-impl Gates {
+impl OpenGates {
     /// Builds the set from a predicate, as the state file gives it.
-    pub fn of(open: impl Fn(Gate) -> bool) -> Self {
-        Gates {
+    pub fn from_predicate(open: impl Fn(Gate) -> bool) -> Self {
+        OpenGates {
             open: Gate::ALL.map(open),
         }
     }
@@ -46,12 +46,12 @@ impl Gates {
     }
 
     /// Returns those of the wanted gates that are closed.
-    pub fn missing(self, wanted: &[Gate]) -> Vec<Gate> {
+    pub fn closed_among(self, wanted: &[Gate]) -> Vec<Gate> {
         let closed = |gate: &Gate| !self.is_open(*gate);
         wanted.iter().copied().filter(closed).collect()
     }
 
-    pub(super) fn open(&mut self, gate: Gate) {
+    pub(super) fn open_gate(&mut self, gate: Gate) {
         self.open[gate as usize] = true;
     }
 
@@ -66,7 +66,7 @@ impl Gates {
 
 /// An action that a gate may forbid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Act {
+pub enum ProjectAction {
     /// Writing a file of the project.
     Write,
     /// Committing, pushing, opening or merging a pull request.
@@ -74,18 +74,25 @@ pub enum Act {
 }
 
 /// The gates that must be open for an action in a phase: the whole matrix.
-pub const fn needed(phase: Phase, act: Act) -> &'static [Gate] {
+pub const fn required_gates(phase: DevelopPhase, act: ProjectAction) -> &'static [Gate] {
     match (phase, act) {
-        (Phase::Design | Phase::Review | Phase::Done, Act::Write | Act::Finish) => &[],
-        (Phase::Implement, Act::Write | Act::Finish) => &[Gate::ReviewCleanPass],
-        (Phase::Pr, Act::Write) => &[Gate::ReviewCleanPass, Gate::ArchitectVerified],
-        (Phase::Pr, Act::Finish) => &Gate::ALL,
+        (
+            DevelopPhase::Design | DevelopPhase::Review | DevelopPhase::Done,
+            ProjectAction::Write | ProjectAction::Finish,
+        ) => &[],
+        (DevelopPhase::Implement, ProjectAction::Write | ProjectAction::Finish) => {
+            &[Gate::ReviewCleanPass]
+        }
+        (DevelopPhase::Pr, ProjectAction::Write) => {
+            &[Gate::ReviewCleanPass, Gate::ArchitectVerified]
+        }
+        (DevelopPhase::Pr, ProjectAction::Finish) => &Gate::ALL,
     }
 }
 
 /// The decision about an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Decision {
+pub enum GateDecision {
     /// No closed gate forbids it.
     Allow,
     /// Closed gates forbid it.
@@ -96,11 +103,13 @@ pub enum Decision {
 }
 
 /// Decides about an action. A folder without a run has no gates.
-pub fn decide(run: Option<&Run>, act: Act) -> Decision {
-    let missing = run.map_or_else(Vec::new, |run| run.gates.missing(needed(run.phase, act)));
+pub fn decide_action(run: Option<&DevelopRunState>, act: ProjectAction) -> GateDecision {
+    let missing = run.map_or_else(Vec::new, |run| {
+        run.gates.closed_among(required_gates(run.phase, act))
+    });
     if missing.is_empty() {
-        Decision::Allow
+        GateDecision::Allow
     } else {
-        Decision::Deny { missing }
+        GateDecision::Deny { missing }
     }
 }

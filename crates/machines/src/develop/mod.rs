@@ -3,21 +3,21 @@
 mod catalogue;
 mod evidence;
 mod gates;
+mod next_action;
 mod refusal;
-mod resume;
 mod step;
 mod strategy;
 #[cfg(test)]
 mod tests;
 mod trust;
 
-pub use evidence::Evidence;
-pub use gates::{Act, Decision, Gate, Gates, decide, needed};
-pub use refusal::{Refusal, on_one_line, typed};
-pub use resume::{Resume, resume};
+pub use evidence::SubmittedEvidence;
+pub use gates::{Gate, GateDecision, OpenGates, ProjectAction, decide_action, required_gates};
+pub use next_action::{NextAction, next_action};
+pub use refusal::{Refusal, on_one_line, quote_for_shell};
 pub use step::DevelopMachine;
-pub use strategy::{Choice, Strategy, StrategyFacts, auto};
-pub use trust::{Merged, closed, merge_trust};
+pub use strategy::{ImplementationStrategy, StrategyChoice, StrategyFacts, choose_strategy};
+pub use trust::{MergedRun, merge_trust, with_closed_gates};
 
 use crate::kernel::{Actor, Timestamp};
 
@@ -29,7 +29,7 @@ pub const ID_CHARS_MAX: usize = 100;
 
 /// A phase of a run. The order is the order of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Phase {
+pub enum DevelopPhase {
     /// The feature is designed.
     Design,
     /// The design is reviewed.
@@ -42,31 +42,33 @@ pub enum Phase {
     Done,
 }
 
-impl Phase {
+impl DevelopPhase {
     /// All phases in the order of work.
-    pub const ALL: [Phase; 5] = [
-        Phase::Design,
-        Phase::Review,
-        Phase::Implement,
-        Phase::Pr,
-        Phase::Done,
+    pub const ALL: [DevelopPhase; 5] = [
+        DevelopPhase::Design,
+        DevelopPhase::Review,
+        DevelopPhase::Implement,
+        DevelopPhase::Pr,
+        DevelopPhase::Done,
     ];
 
     /// Returns the name in the state file.
     pub const fn name(self) -> &'static str {
         match self {
-            Phase::Design => "DESIGN",
-            Phase::Review => "REVIEW",
-            Phase::Implement => "IMPLEMENT",
-            Phase::Pr => "PR",
-            Phase::Done => "DONE",
+            DevelopPhase::Design => "DESIGN",
+            DevelopPhase::Review => "REVIEW",
+            DevelopPhase::Implement => "IMPLEMENT",
+            DevelopPhase::Pr => "PR",
+            DevelopPhase::Done => "DONE",
         }
     }
 
     /// Returns the phase with that name; `MERGE` is an older name of `PR`.
-    pub fn from_name(name: &str) -> Option<Phase> {
+    pub fn from_name(name: &str) -> Option<DevelopPhase> {
         let name = if name == "MERGE" { "PR" } else { name };
-        Phase::ALL.into_iter().find(|phase| phase.name() == name)
+        DevelopPhase::ALL
+            .into_iter()
+            .find(|phase| phase.name() == name)
     }
 }
 
@@ -89,7 +91,7 @@ named! {
 
 /// A part of the implementation with tests of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Checkpoint {
+pub struct DevelopCheckpoint {
     /// Its name in the design (`cp-1`).
     pub id: String,
     /// Current status of the checkpoint.
@@ -98,10 +100,10 @@ pub struct Checkpoint {
     pub iteration: u32,
 }
 
-impl Checkpoint {
+impl DevelopCheckpoint {
     /// Makes a checkpoint that has not begun.
     pub fn pending(id: impl Into<String>) -> Self {
-        Checkpoint {
+        DevelopCheckpoint {
             id: id.into(),
             status: CheckpointStatus::Pending,
             iteration: 0,
@@ -145,11 +147,11 @@ impl FailureClass {
 /// The state of a whole develop run. The machine's state is `Option<Run>`, because a folder may
 /// have none.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Run {
+pub struct DevelopRunState {
     /// Current phase of the run.
-    pub phase: Phase,
+    pub phase: DevelopPhase,
     /// The implementation strategy; decided on entering IMPLEMENT.
-    pub strategy: Option<Strategy>,
+    pub strategy: Option<ImplementationStrategy>,
     /// The feature that is built, in one line.
     pub feature: String,
     /// Start of the run.
@@ -157,34 +159,34 @@ pub struct Run {
     /// Time of the latest change.
     pub updated_at: Timestamp,
     /// The open gates.
-    pub gates: Gates,
+    pub gates: OpenGates,
     /// The checkpoints, in the order of the file.
-    pub checkpoints: Vec<Checkpoint>,
+    pub checkpoints: Vec<DevelopCheckpoint>,
 }
 
-impl Run {
+impl DevelopRunState {
     /// Makes a run in its first phase, with every gate closed.
     pub fn new(feature: impl Into<String>, at: Timestamp) -> Self {
-        Run {
-            phase: Phase::Design,
+        DevelopRunState {
+            phase: DevelopPhase::Design,
             strategy: None,
             feature: feature.into(),
             started_at: at,
             updated_at: at,
-            gates: Gates::default(),
+            gates: OpenGates::default(),
             checkpoints: Vec::new(),
         }
     }
 
     /// Returns the checkpoint with that id.
-    pub fn checkpoint(&self, id: &str) -> Option<&Checkpoint> {
+    pub fn find_checkpoint(&self, id: &str) -> Option<&DevelopCheckpoint> {
         self.checkpoints.iter().find(|known| known.id == id)
     }
 
     /// Returns the ids of the checkpoints that have not passed.
-    pub fn unpassed(&self) -> Vec<String> {
-        let unpassed = |known: &&Checkpoint| known.status != CheckpointStatus::Passed;
-        let id = |known: &Checkpoint| known.id.clone();
+    pub fn unpassed_checkpoints(&self) -> Vec<String> {
+        let unpassed = |known: &&DevelopCheckpoint| known.status != CheckpointStatus::Passed;
+        let id = |known: &DevelopCheckpoint| known.id.clone();
         self.checkpoints.iter().filter(unpassed).map(id).collect()
     }
 }
@@ -211,7 +213,7 @@ pub enum Command {
         /// The gate to open.
         gate: Gate,
         /// The evidence that it may be opened.
-        evidence: Evidence,
+        evidence: SubmittedEvidence,
         /// The actor who gives the command.
         by: Actor,
     },
@@ -223,7 +225,7 @@ pub enum Command {
     /// Enters IMPLEMENT.
     Implement {
         /// The strategy, or the facts to choose one by.
-        choice: Choice,
+        choice: StrategyChoice,
     },
     /// Begins a checkpoint.
     CheckpointStart {
@@ -239,7 +241,7 @@ pub enum Command {
         /// Id of the checkpoint.
         id: String,
         /// The evidence for the attempt.
-        evidence: Evidence,
+        evidence: SubmittedEvidence,
         /// Number of attempts allowed; never more than [`ATTEMPTS_MAX`].
         attempts_max: u32,
     },
@@ -259,7 +261,7 @@ pub enum Command {
     /// Returns to an earlier phase.
     Back {
         /// The phase to return to.
-        phase: Phase,
+        phase: DevelopPhase,
         /// The actor who gives the command.
         by: Actor,
     },

@@ -1,7 +1,7 @@
 //! Reasons why a develop run refuses a command.
 
-use super::{Gate, Phase};
-use crate::kernel::{RefusalSubject, Refuse};
+use super::{DevelopPhase, Gate};
+use crate::kernel::{CodedRefusal, RefusalSubject};
 
 /// The reason why a develop run refuses a command.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -15,7 +15,7 @@ pub enum Refusal {
         /// The feature of the open run.
         feature: String,
         /// The phase of the open run.
-        phase: Phase,
+        phase: DevelopPhase,
     },
     /// The command belongs to another phase.
     #[error("cannot {what} in phase {}; that belongs to {}", phase.name(), wanted.name())]
@@ -23,25 +23,25 @@ pub enum Refusal {
         /// The refused action, a verb phrase.
         what: &'static str,
         /// Current phase of the run.
-        phase: Phase,
+        phase: DevelopPhase,
         /// The phase in which the action is allowed.
-        wanted: Phase,
+        wanted: DevelopPhase,
     },
     /// The target phase is not an earlier one.
     #[error("cannot go back to {} from {}", to.name(), phase.name())]
     NotBack {
         /// Current phase of the run.
-        phase: Phase,
+        phase: DevelopPhase,
         /// The target phase of the command.
-        to: Phase,
+        to: DevelopPhase,
     },
     /// Gates that the command needs are closed.
-    #[error("closed gates: {}", names(missing))]
+    #[error("closed gates: {}", join_gate_names(missing))]
     GatesClosed {
         /// The closed gates.
         missing: Vec<Gate>,
         /// Current phase of the run.
-        phase: Phase,
+        phase: DevelopPhase,
     },
     /// The gate is already open.
     #[error("gate '{}' is already open", gate.name())]
@@ -119,7 +119,7 @@ pub enum Refusal {
     AlreadyAdopted,
 }
 
-impl Refuse for Refusal {
+impl CodedRefusal for Refusal {
     fn code(&self) -> &'static str {
         match self {
             Refusal::NoRun => "no_run",
@@ -145,7 +145,7 @@ impl Refuse for Refusal {
 
 /// Returns an id as it is typed in a shell, inside a command that stands between single quotes;
 /// `ID` for one that cannot be written so.
-pub fn typed(id: &str) -> String {
+pub fn quote_for_shell(id: &str) -> String {
     let plain = |letter: char| letter.is_alphanumeric() || "/._-+@:".contains(letter);
     let harmless = |letter: char| plain(letter) || " ,;()#&|=".contains(letter);
     if id.is_empty() || id.starts_with('-') || !id.chars().all(harmless) {
@@ -163,7 +163,7 @@ pub fn on_one_line(text: &str) -> String {
     words.join(" ")
 }
 
-fn names(gates: &[Gate]) -> String {
+fn join_gate_names(gates: &[Gate]) -> String {
     let names: Vec<&str> = gates.iter().map(|gate| gate.name()).collect();
     names.join(", ")
 }

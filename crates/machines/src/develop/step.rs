@@ -1,10 +1,13 @@
 //! The transition rules of develop runs.
 
 use super::{
-    ATTEMPTS_MAX, Checkpoint, CheckpointStatus, Choice, Command, Effect, Evidence, FailureClass,
-    Gate, ID_CHARS_MAX, Phase, Refusal, Resume, Run, auto, closed, resume,
+    ATTEMPTS_MAX, CheckpointStatus, Command, DevelopCheckpoint, DevelopPhase, DevelopRunState,
+    Effect, FailureClass, Gate, ID_CHARS_MAX, NextAction, Refusal, StrategyChoice,
+    SubmittedEvidence, choose_strategy, next_action, with_closed_gates,
 };
-use crate::kernel::{Actor, Advice, Machine, RefusalSubject, Step, Timestamp, Violation};
+use crate::kernel::{
+    Actor, CommandAdvice, Machine, MachineStep, RefusalSubject, Timestamp, Violation,
+};
 
 /// Number of characters of a refused id that the refusal shows.
 const ID_SHOWN_CHARS: usize = 40;
@@ -13,8 +16,8 @@ const ID_SHOWN_CHARS: usize = 40;
 #[derive(Debug, Clone, Copy)]
 pub struct DevelopMachine;
 
-type State = Option<Run>;
-type Outcome = Result<Step<State, Effect>, Refusal>;
+type State = Option<DevelopRunState>;
+type Outcome = Result<MachineStep<State, Effect>, Refusal>;
 
 impl Machine for DevelopMachine {
     type State = State;
@@ -30,11 +33,11 @@ impl Machine for DevelopMachine {
             Ok(run)
         };
         match command {
-            Command::Start { feature, fresh, by } => start(state, feature, fresh, by, at),
-            Command::Review { checkpoints } => review(run()?, &checkpoints),
+            Command::Start { feature, fresh, by } => start_run(state, feature, fresh, by, at),
+            Command::Review { checkpoints } => enter_review(run()?, &checkpoints),
             Command::GatePass { gate, evidence, by } => gate_pass(run()?, gate, &evidence, by),
             Command::GateReset { gate } => gate_reset(run()?, gate),
-            Command::Implement { choice } => implement(run()?, choice),
+            Command::Implement { choice } => enter_implementation(run()?, choice),
             Command::CheckpointStart {
                 id,
                 override_reason,
@@ -50,15 +53,15 @@ impl Machine for DevelopMachine {
                 class,
                 attempts_max,
             } => checkpoint_fail(run()?, &id, class, attempts_max),
-            Command::Pr => pr(run()?),
-            Command::Done => done(run()?),
-            Command::Back { phase, by } => back(run()?, phase, by),
-            Command::Reset { by } => run().and_then(|_| reset(by)),
-            Command::Adopt { owned } => adopt(&run()?, owned),
+            Command::Pr => enter_pull_request(run()?),
+            Command::Done => finish_run(run()?),
+            Command::Back { phase, by } => return_to_phase(run()?, phase, by),
+            Command::Reset { by } => run().and_then(|_| discard_run(by)),
+            Command::Adopt { owned } => adopt_run(&run()?, owned),
         }
     }
 
-    fn status(state: &State) -> &'static str {
+    fn status_name(state: &State) -> &'static str {
         state.as_ref().map_or("none", |run| run.phase.name())
     }
 
@@ -66,29 +69,43 @@ impl Machine for DevelopMachine {
         state.as_ref().map_or_else(Vec::new, violations)
     }
 
-    fn advice(state: &State) -> Vec<Advice> {
+    fn advice(state: &State) -> Vec<CommandAdvice> {
         let Some(run) = state else {
-            return vec![Advice::verb("start")];
+            return vec![CommandAdvice::without_target("start")];
         };
-        match resume(run) {
-            Resume::Design => vec![Advice::verb("review")],
-            Resume::ReviewAgain => vec![Advice::on("gate pass", Gate::ReviewCleanPass.name())],
-            Resume::Implement => vec![Advice::verb("implement")],
-            Resume::Checkpoint { id, iteration: 0 } => vec![Advice::on("checkpoint start", id)],
-            Resume::Checkpoint { id, .. } => vec![
-                Advice::on("checkpoint pass", id.clone()),
-                Advice::on("checkpoint fail", id),
+        match next_action(run) {
+            NextAction::Design => vec![CommandAdvice::without_target("review")],
+            NextAction::ReviewAgain => vec![CommandAdvice::with_target(
+                "gate pass",
+                Gate::ReviewCleanPass.name(),
+            )],
+            NextAction::Implement => vec![CommandAdvice::without_target("implement")],
+            NextAction::Checkpoint { id, iteration: 0 } => {
+                vec![CommandAdvice::with_target("checkpoint start", id)]
+            }
+            NextAction::Checkpoint { id, .. } => vec![
+                CommandAdvice::with_target("checkpoint pass", id.clone()),
+                CommandAdvice::with_target("checkpoint fail", id),
             ],
-            Resume::AskPerson { checkpoints } => checkpoints
+            NextAction::AskPerson { checkpoints } => checkpoints
                 .into_iter()
-                .map(|id| Advice::on("checkpoint start", id).with("--override REASON"))
+                .map(|id| {
+                    CommandAdvice::with_target("checkpoint start", id)
+                        .with_options("--override REASON")
+                })
                 .collect(),
-            Resume::VerifyAll => vec![Advice::on("gate pass", Gate::ArchitectVerified.name())],
-            Resume::Pr => vec![Advice::verb("pr")],
-            Resume::ReReview => vec![Advice::on("gate pass", Gate::ReReviewClean.name())],
-            Resume::Done => vec![Advice::verb("done")],
-            Resume::Back { phase } => vec![Advice::on("back", phase.name())],
-            Resume::Over => vec![Advice::verb("start")],
+            NextAction::VerifyAll => vec![CommandAdvice::with_target(
+                "gate pass",
+                Gate::ArchitectVerified.name(),
+            )],
+            NextAction::Pr => vec![CommandAdvice::without_target("pr")],
+            NextAction::ReReview => vec![CommandAdvice::with_target(
+                "gate pass",
+                Gate::ReReviewClean.name(),
+            )],
+            NextAction::Done => vec![CommandAdvice::without_target("done")],
+            NextAction::Back { phase } => vec![CommandAdvice::with_target("back", phase.name())],
+            NextAction::Over => vec![CommandAdvice::without_target("start")],
         }
     }
 }
@@ -108,14 +125,14 @@ fn fault_of(id: &str) -> Option<&'static str> {
     }
 }
 
-fn start(state: &State, feature: String, fresh: bool, by: Actor, at: Timestamp) -> Outcome {
+fn start_run(state: &State, feature: String, fresh: bool, by: Actor, at: Timestamp) -> Outcome {
     if feature.trim().is_empty() {
         return Err(Refusal::Empty {
             what: RefusalSubject::Feature,
         });
     }
     if let Some(run) = state
-        && run.phase != Phase::Done
+        && run.phase != DevelopPhase::Done
     {
         if !fresh {
             return Err(Refusal::RunOpen {
@@ -123,24 +140,24 @@ fn start(state: &State, feature: String, fresh: bool, by: Actor, at: Timestamp) 
                 phase: run.phase,
             });
         }
-        person(by, "start over an open run")?;
+        require_person(by, "start over an open run")?;
     }
     let effects = match by {
         Actor::Person => vec![Effect::Seal],
         Actor::Agent => vec![],
     };
-    let next = Some(Run::new(feature, at));
-    Ok(Step { next, effects })
+    let next = Some(DevelopRunState::new(feature, at));
+    Ok(MachineStep { next, effects })
 }
 
-fn review(mut run: Run, checkpoints: &[String]) -> Outcome {
+fn enter_review(mut run: DevelopRunState, checkpoints: &[String]) -> Outcome {
     match run.phase {
-        Phase::Design | Phase::Review => {}
-        Phase::Implement | Phase::Pr | Phase::Done => {
+        DevelopPhase::Design | DevelopPhase::Review => {}
+        DevelopPhase::Implement | DevelopPhase::Pr | DevelopPhase::Done => {
             return Err(Refusal::WrongPhase {
                 what: "enter the review",
                 phase: run.phase,
-                wanted: Phase::Design,
+                wanted: DevelopPhase::Design,
             });
         }
     }
@@ -164,15 +181,20 @@ fn review(mut run: Run, checkpoints: &[String]) -> Outcome {
     } else {
         checkpoints.to_vec()
     };
-    run.checkpoints = ids.into_iter().map(Checkpoint::pending).collect();
-    run.phase = Phase::Review;
+    run.checkpoints = ids.into_iter().map(DevelopCheckpoint::pending).collect();
+    run.phase = DevelopPhase::Review;
     // The earlier review was of other checkpoints.
     run.gates.close_from(Gate::ReviewCleanPass);
-    quiet(run)
+    step_without_effects(run)
 }
 
-fn gate_pass(mut run: Run, gate: Gate, evidence: &Evidence, by: Actor) -> Outcome {
-    in_phase(&run, gate.phase(), "pass this gate")?;
+fn gate_pass(
+    mut run: DevelopRunState,
+    gate: Gate,
+    evidence: &SubmittedEvidence,
+    by: Actor,
+) -> Outcome {
+    require_phase(&run, gate.opening_phase(), "pass this gate")?;
     if run.gates.is_open(gate) {
         return Err(Refusal::GateAlreadyOpen { gate });
     }
@@ -180,8 +202,8 @@ fn gate_pass(mut run: Run, gate: Gate, evidence: &Evidence, by: Actor) -> Outcom
         .into_iter()
         .filter(|other| *other < gate)
         .collect();
-    gates_open(&run, &before)?;
-    let unpassed = run.unpassed();
+    require_open_gates(&run, &before)?;
+    let unpassed = run.unpassed_checkpoints();
     match gate {
         Gate::ArchitectVerified if !unpassed.is_empty() => {
             return Err(Refusal::CheckpointsOpen {
@@ -190,36 +212,41 @@ fn gate_pass(mut run: Run, gate: Gate, evidence: &Evidence, by: Actor) -> Outcom
         }
         Gate::ReviewCleanPass | Gate::ArchitectVerified | Gate::ReReviewClean => {}
     }
-    evidence.opens(gate, by)?;
-    run.gates.open(gate);
-    quiet(run)
+    evidence.check_opens_gate(gate, by)?;
+    run.gates.open_gate(gate);
+    step_without_effects(run)
 }
 
-fn gate_reset(mut run: Run, gate: Gate) -> Outcome {
-    if run.phase == Phase::Done {
+fn gate_reset(mut run: DevelopRunState, gate: Gate) -> Outcome {
+    if run.phase == DevelopPhase::Done {
         return Err(Refusal::WrongPhase {
             what: "close a gate",
             phase: run.phase,
-            wanted: gate.phase(),
+            wanted: gate.opening_phase(),
         });
     }
     run.gates.close_from(gate);
-    quiet(run)
+    step_without_effects(run)
 }
 
-fn implement(mut run: Run, choice: Choice) -> Outcome {
-    in_phase(&run, Phase::Review, "enter the implementation")?;
-    gates_open(&run, &[Gate::ReviewCleanPass])?;
+fn enter_implementation(mut run: DevelopRunState, choice: StrategyChoice) -> Outcome {
+    require_phase(&run, DevelopPhase::Review, "enter the implementation")?;
+    require_open_gates(&run, &[Gate::ReviewCleanPass])?;
     run.strategy = Some(match choice {
-        Choice::Named(strategy) => strategy,
-        Choice::Auto(facts) => auto(run.checkpoints.len(), facts),
+        StrategyChoice::Named(strategy) => strategy,
+        StrategyChoice::Auto(facts) => choose_strategy(run.checkpoints.len(), facts),
     });
-    run.phase = Phase::Implement;
-    quiet(run)
+    run.phase = DevelopPhase::Implement;
+    step_without_effects(run)
 }
 
-fn checkpoint_start(mut run: Run, id: &str, override_reason: Option<&str>, by: Actor) -> Outcome {
-    let checkpoint = workable(&mut run, id)?;
+fn checkpoint_start(
+    mut run: DevelopRunState,
+    id: &str,
+    override_reason: Option<&str>,
+    by: Actor,
+) -> Outcome {
+    let checkpoint = workable_checkpoint(&mut run, id)?;
     let is = |what| {
         Err(Refusal::CheckpointIs {
             what,
@@ -230,7 +257,7 @@ fn checkpoint_start(mut run: Run, id: &str, override_reason: Option<&str>, by: A
     match (checkpoint.status, override_reason) {
         (CheckpointStatus::Pending, None) => {}
         (CheckpointStatus::Escalated | CheckpointStatus::Failed, Some(reason)) => {
-            person(by, "reopen a checkpoint")?;
+            require_person(by, "reopen a checkpoint")?;
             if reason.trim().is_empty() {
                 return Err(Refusal::Empty {
                     what: RefusalSubject::Reason,
@@ -251,21 +278,31 @@ fn checkpoint_start(mut run: Run, id: &str, override_reason: Option<&str>, by: A
     }
     checkpoint.status = CheckpointStatus::InProgress;
     checkpoint.iteration = 1;
-    quiet(run)
+    step_without_effects(run)
 }
 
-fn checkpoint_pass(mut run: Run, id: &str, evidence: &Evidence, attempts_max: u32) -> Outcome {
-    let checkpoint = in_progress(&mut run, id, "pass")?;
+fn checkpoint_pass(
+    mut run: DevelopRunState,
+    id: &str,
+    evidence: &SubmittedEvidence,
+    attempts_max: u32,
+) -> Outcome {
+    let checkpoint = require_in_progress(&mut run, id, "pass")?;
     if !evidence.is_green()? {
         // Failing tests make the attempt a failed one, even if the caller reported a pass.
         return checkpoint_fail(run, id, FailureClass::LogicError, attempts_max);
     }
     checkpoint.status = CheckpointStatus::Passed;
-    quiet(run)
+    step_without_effects(run)
 }
 
-fn checkpoint_fail(mut run: Run, id: &str, class: FailureClass, attempts_max: u32) -> Outcome {
-    let checkpoint = in_progress(&mut run, id, "fail")?;
+fn checkpoint_fail(
+    mut run: DevelopRunState,
+    id: &str,
+    class: FailureClass,
+    attempts_max: u32,
+) -> Outcome {
+    let checkpoint = require_in_progress(&mut run, id, "fail")?;
     let effect = if class.may_retry() && checkpoint.iteration < attempts_max.min(ATTEMPTS_MAX) {
         checkpoint.iteration += 1;
         Effect::AttemptFailed {
@@ -278,27 +315,27 @@ fn checkpoint_fail(mut run: Run, id: &str, class: FailureClass, attempts_max: u3
             checkpoint: id.into(),
         }
     };
-    Ok(Step {
+    Ok(MachineStep {
         next: Some(run),
         effects: vec![effect],
     })
 }
 
-fn pr(mut run: Run) -> Outcome {
-    in_phase(&run, Phase::Implement, "enter the pull request")?;
-    gates_open(&run, &[Gate::ReviewCleanPass, Gate::ArchitectVerified])?;
-    run.phase = Phase::Pr;
-    quiet(run)
+fn enter_pull_request(mut run: DevelopRunState) -> Outcome {
+    require_phase(&run, DevelopPhase::Implement, "enter the pull request")?;
+    require_open_gates(&run, &[Gate::ReviewCleanPass, Gate::ArchitectVerified])?;
+    run.phase = DevelopPhase::Pr;
+    step_without_effects(run)
 }
 
-fn done(mut run: Run) -> Outcome {
-    in_phase(&run, Phase::Pr, "finish")?;
-    gates_open(&run, &Gate::ALL)?;
-    run.phase = Phase::Done;
-    quiet(run)
+fn finish_run(mut run: DevelopRunState) -> Outcome {
+    require_phase(&run, DevelopPhase::Pr, "finish")?;
+    require_open_gates(&run, &Gate::ALL)?;
+    run.phase = DevelopPhase::Done;
+    step_without_effects(run)
 }
 
-fn back(mut run: Run, phase: Phase, by: Actor) -> Outcome {
+fn return_to_phase(mut run: DevelopRunState, phase: DevelopPhase, by: Actor) -> Outcome {
     if phase >= run.phase {
         return Err(Refusal::NotBack {
             phase: run.phase,
@@ -306,43 +343,47 @@ fn back(mut run: Run, phase: Phase, by: Actor) -> Outcome {
         });
     }
     let first = match phase {
-        Phase::Design | Phase::Review => {
+        DevelopPhase::Design | DevelopPhase::Review => {
             // These phases are not gated, so going back would bypass every gate.
-            person(by, "go back before the implementation")?;
+            require_person(by, "go back before the implementation")?;
             Gate::ReviewCleanPass
         }
-        Phase::Implement => Gate::ArchitectVerified,
-        Phase::Pr | Phase::Done => Gate::ReReviewClean,
+        DevelopPhase::Implement => Gate::ArchitectVerified,
+        DevelopPhase::Pr | DevelopPhase::Done => Gate::ReReviewClean,
     };
     run.gates.close_from(first);
     run.phase = phase;
-    quiet(run)
+    step_without_effects(run)
 }
 
-fn reset(by: Actor) -> Outcome {
-    person(by, "throw a run away")?;
-    Ok(Step::quiet(None))
+fn discard_run(by: Actor) -> Outcome {
+    require_person(by, "throw a run away")?;
+    Ok(MachineStep::without_effects(None))
 }
 
-fn adopt(run: &Run, owned: bool) -> Outcome {
+fn adopt_run(run: &DevelopRunState, owned: bool) -> Outcome {
     if owned {
         return Err(Refusal::AlreadyAdopted);
     }
-    quiet(closed(run))
+    step_without_effects(with_closed_gates(run))
 }
 
-fn quiet(run: Run) -> Outcome {
-    Ok(Step::quiet(Some(run)))
+fn step_without_effects(run: DevelopRunState) -> Outcome {
+    Ok(MachineStep::without_effects(Some(run)))
 }
 
-fn person(by: Actor, what: &'static str) -> Result<(), Refusal> {
+fn require_person(by: Actor, what: &'static str) -> Result<(), Refusal> {
     match by {
         Actor::Person => Ok(()),
         Actor::Agent => Err(Refusal::NeedsPerson { what }),
     }
 }
 
-fn in_phase(run: &Run, wanted: Phase, what: &'static str) -> Result<(), Refusal> {
+fn require_phase(
+    run: &DevelopRunState,
+    wanted: DevelopPhase,
+    what: &'static str,
+) -> Result<(), Refusal> {
     let phase = run.phase;
     if phase == wanted {
         Ok(())
@@ -355,8 +396,8 @@ fn in_phase(run: &Run, wanted: Phase, what: &'static str) -> Result<(), Refusal>
     }
 }
 
-fn gates_open(run: &Run, wanted: &[Gate]) -> Result<(), Refusal> {
-    let (missing, phase) = (run.gates.missing(wanted), run.phase);
+fn require_open_gates(run: &DevelopRunState, wanted: &[Gate]) -> Result<(), Refusal> {
+    let (missing, phase) = (run.gates.closed_among(wanted), run.phase);
     if missing.is_empty() {
         Ok(())
     } else {
@@ -365,21 +406,24 @@ fn gates_open(run: &Run, wanted: &[Gate]) -> Result<(), Refusal> {
 }
 
 /// Returns a checkpoint if the phase and the first gate allow work on it.
-fn workable<'a>(run: &'a mut Run, id: &str) -> Result<&'a mut Checkpoint, Refusal> {
-    in_phase(run, Phase::Implement, "work on checkpoints")?;
-    gates_open(run, &[Gate::ReviewCleanPass])?;
+fn workable_checkpoint<'a>(
+    run: &'a mut DevelopRunState,
+    id: &str,
+) -> Result<&'a mut DevelopCheckpoint, Refusal> {
+    require_phase(run, DevelopPhase::Implement, "work on checkpoints")?;
+    require_open_gates(run, &[Gate::ReviewCleanPass])?;
     run.checkpoints
         .iter_mut()
         .find(|known| known.id == id)
         .ok_or_else(|| Refusal::UnknownCheckpoint { id: id.into() })
 }
 
-fn in_progress<'a>(
-    run: &'a mut Run,
+fn require_in_progress<'a>(
+    run: &'a mut DevelopRunState,
     id: &str,
     what: &'static str,
-) -> Result<&'a mut Checkpoint, Refusal> {
-    let checkpoint = workable(run, id)?;
+) -> Result<&'a mut DevelopCheckpoint, Refusal> {
+    let checkpoint = workable_checkpoint(run, id)?;
     match checkpoint.status {
         CheckpointStatus::InProgress => Ok(checkpoint),
         CheckpointStatus::Pending
@@ -393,7 +437,7 @@ fn in_progress<'a>(
     }
 }
 
-fn violations(run: &Run) -> Vec<Violation> {
+fn violations(run: &DevelopRunState) -> Vec<Violation> {
     let mut found = Vec::new();
     let mut rule = |rule: &'static str, holds: bool, place: String, detail: String| {
         if !holds {
@@ -411,18 +455,20 @@ fn violations(run: &Run) -> Vec<Violation> {
         let earlier = Gate::ALL.into_iter().filter(|other| *other < gate);
         rule(
             "open_gate_follows_open_gates",
-            run.gates.missing(&earlier.collect::<Vec<_>>()).is_empty(),
+            run.gates
+                .closed_among(&earlier.collect::<Vec<_>>())
+                .is_empty(),
             gate.name().into(),
             "is open although an earlier gate is closed".into(),
         );
         rule(
             "gate_opens_in_its_phase",
-            run.phase >= gate.phase(),
+            run.phase >= gate.opening_phase(),
             gate.name().into(),
             format!("is open in phase {}", run.phase.name()),
         );
     }
-    let unpassed = run.unpassed();
+    let unpassed = run.unpassed_checkpoints();
     rule(
         "architect_verified_after_all_checkpoints",
         !run.gates.is_open(Gate::ArchitectVerified) || unpassed.is_empty(),
@@ -430,7 +476,7 @@ fn violations(run: &Run) -> Vec<Violation> {
         format!("is open although {} did not pass", unpassed.join(", ")),
     );
     for (index, checkpoint) in run.checkpoints.iter().enumerate() {
-        let Checkpoint {
+        let DevelopCheckpoint {
             id,
             status,
             iteration,

@@ -6,7 +6,7 @@ const TEAM_CHECKPOINTS_MIN: usize = 5;
 named! {
     /// The way in which the checkpoints are implemented.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-    pub enum Strategy {
+    pub enum ImplementationStrategy {
         /// One agent, one checkpoint after the other.
         Direct = "direct",
         /// Separate agents for independent checkpoints.
@@ -31,15 +31,15 @@ pub struct StrategyFacts {
 
 /// A named strategy, or facts to choose one by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Choice {
+pub enum StrategyChoice {
     /// A strategy that the caller named.
-    Named(Strategy),
+    Named(ImplementationStrategy),
     /// Facts from which [`auto`] chooses.
     Auto(StrategyFacts),
 }
 
 /// Chooses the strategy for that many checkpoints.
-pub fn auto(checkpoints: usize, facts: StrategyFacts) -> Strategy {
+pub fn choose_strategy(checkpoints: usize, facts: StrategyFacts) -> ImplementationStrategy {
     let StrategyFacts {
         independent,
         shared_file,
@@ -47,14 +47,14 @@ pub fn auto(checkpoints: usize, facts: StrategyFacts) -> Strategy {
         agent_teams_available,
     } = facts;
     if checkpoints < 2 || shared_file {
-        return Strategy::Direct;
+        return ImplementationStrategy::Direct;
     }
     let team = checkpoints >= TEAM_CHECKPOINTS_MIN || communication;
     if team && agent_teams_available {
-        Strategy::AgentTeams
+        ImplementationStrategy::AgentTeams
     } else if independent {
-        Strategy::Subagent
+        ImplementationStrategy::Subagent
     } else {
-        Strategy::Direct
+        ImplementationStrategy::Direct
     }
 }

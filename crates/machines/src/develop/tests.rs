@@ -1,9 +1,9 @@
 //! Named rules of develop runs one by one, and invariants over random commands.
 #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
 
-use super::{Strategy, *};
-use crate::kernel::{Advice, Machine as _, Refuse as _};
-use crate::table::Catalogue as _;
+use super::{ImplementationStrategy, *};
+use crate::kernel::{CodedRefusal as _, CommandAdvice, Machine as _};
+use crate::table::MachineCatalogue as _;
 use proptest::prelude::{
     Just, Strategy as Gen, TestCaseError, any, prop, prop_assert, prop_assert_eq, prop_oneof,
     proptest,
@@ -11,12 +11,12 @@ use proptest::prelude::{
 
 const NOON: Timestamp = Timestamp(1_760_356_800);
 
-const GREEN: Evidence = Evidence::Sealed {
+const GREEN: SubmittedEvidence = SubmittedEvidence::Sealed {
     exit_code: 0,
     stale: false,
 };
 
-fn play(commands: Vec<Command>) -> Result<Option<Run>, Refusal> {
+fn play(commands: Vec<Command>) -> Result<Option<DevelopRunState>, Refusal> {
     let mut state = None;
     for command in commands {
         state = DevelopMachine::step(&state, command, NOON)?.next;
@@ -25,7 +25,7 @@ fn play(commands: Vec<Command>) -> Result<Option<Run>, Refusal> {
     Ok(state)
 }
 
-fn run(commands: Vec<Command>) -> Run {
+fn run(commands: Vec<Command>) -> DevelopRunState {
     play(commands).unwrap().unwrap()
 }
 
@@ -61,7 +61,7 @@ fn begin(id: &str) -> Command {
 fn passed(id: &str, exit_code: i32) -> Command {
     Command::CheckpointPass {
         id: id.into(),
-        evidence: Evidence::Given { exit_code },
+        evidence: SubmittedEvidence::Given { exit_code },
         attempts_max: ATTEMPTS_MAX,
     }
 }
@@ -74,7 +74,7 @@ fn failed(id: &str, class: FailureClass) -> Command {
     }
 }
 
-fn back(phase: Phase, by: Actor) -> Command {
+fn back(phase: DevelopPhase, by: Actor) -> Command {
     Command::Back { phase, by }
 }
 
@@ -87,7 +87,7 @@ fn implementing() -> Vec<Command> {
         },
         pass(Gate::ReviewCleanPass),
         Command::Implement {
-            choice: Choice::Named(Strategy::Direct),
+            choice: StrategyChoice::Named(ImplementationStrategy::Direct),
         },
     ]
 }
@@ -109,8 +109,8 @@ fn with(mut commands: Vec<Command>, more: impl IntoIterator<Item = Command>) -> 
 #[test]
 fn the_whole_way_to_done() {
     let done = run(with(in_pr(), [pass(Gate::ReReviewClean), Command::Done]));
-    assert_eq!(done.phase, Phase::Done);
-    assert_eq!(done.gates.missing(&Gate::ALL), []);
+    assert_eq!(done.phase, DevelopPhase::Done);
+    assert_eq!(done.gates.closed_among(&Gate::ALL), []);
     let again = run(with(
         in_pr(),
         [
@@ -119,13 +119,16 @@ fn the_whole_way_to_done() {
             start(false, Actor::Agent),
         ],
     ));
-    assert_eq!((again.phase, again.checkpoints.len()), (Phase::Design, 0));
+    assert_eq!(
+        (again.phase, again.checkpoints.len()),
+        (DevelopPhase::Design, 0)
+    );
 }
 
 #[test]
 fn every_move_needs_its_gate() {
     let implement = Command::Implement {
-        choice: Choice::Named(Strategy::Direct),
+        choice: StrategyChoice::Named(ImplementationStrategy::Direct),
     };
     let before = |length| in_pr()[..length].to_vec();
     assert_eq!(code(before(2), implement), "gates_closed");
@@ -155,9 +158,9 @@ fn the_architect_needs_every_checkpoint() {
 
 #[test]
 fn evidence_opens_a_gate_or_does_not() {
-    let sealed = |exit_code, stale| Evidence::Sealed { exit_code, stale };
-    let given = |exit_code| Evidence::Given { exit_code };
-    let by_hand = |reason: &str| Evidence::ByHand {
+    let sealed = |exit_code, stale| SubmittedEvidence::Sealed { exit_code, stale };
+    let given = |exit_code| SubmittedEvidence::Given { exit_code };
+    let by_hand = |reason: &str| SubmittedEvidence::ByHand {
         reason: reason.into(),
     };
     let cases = [
@@ -170,8 +173,16 @@ fn evidence_opens_a_gate_or_does_not() {
         (by_hand("read it"), Actor::Person, None),
         (by_hand(" "), Actor::Person, Some("empty_text")),
         (by_hand("read it"), Actor::Agent, Some("needs_person")),
-        (Evidence::None, Actor::Person, Some("evidence_required")),
-        (Evidence::None, Actor::Agent, Some("evidence_required")),
+        (
+            SubmittedEvidence::None,
+            Actor::Person,
+            Some("evidence_required"),
+        ),
+        (
+            SubmittedEvidence::None,
+            Actor::Agent,
+            Some("evidence_required"),
+        ),
     ];
     for (evidence, by, expected) in cases {
         let mut commands = implementing();
@@ -190,14 +201,14 @@ fn the_third_failure_escalates_and_stays_at_three() {
     for iteration in [2, 3] {
         commands.push(failed("cp-1", FailureClass::TypeError));
         let run = run(commands.clone());
-        let checkpoint = run.checkpoint("cp-1").unwrap();
+        let checkpoint = run.find_checkpoint("cp-1").unwrap();
         assert_eq!(checkpoint.status, CheckpointStatus::InProgress);
         assert_eq!(checkpoint.iteration, iteration);
     }
     // A red run of the tests is a failed attempt, too.
     commands.push(passed("cp-1", 1));
     let run = run(commands.clone());
-    let checkpoint = run.checkpoint("cp-1").unwrap();
+    let checkpoint = run.find_checkpoint("cp-1").unwrap();
     assert_eq!(checkpoint.status, CheckpointStatus::Escalated);
     assert_eq!(checkpoint.iteration, 3);
     assert_eq!(code(commands, begin("cp-1")), "checkpoint_status");
@@ -215,7 +226,7 @@ fn a_project_may_allow_fewer_attempts_and_never_more() {
         commands.push(begin("cp-1"));
         commands.extend((1..failures).map(|_| with(attempts_max)));
         let open = run(commands.clone());
-        let status = |run: &Run| run.checkpoint("cp-1").unwrap().status;
+        let status = |run: &DevelopRunState| run.find_checkpoint("cp-1").unwrap().status;
         assert_eq!(
             status(&open),
             CheckpointStatus::InProgress,
@@ -234,7 +245,7 @@ fn a_project_may_allow_fewer_attempts_and_never_more() {
 fn what_no_attempt_helps_escalates_at_once() {
     for class in FailureClass::ALL {
         let run = run(with(implementing(), [begin("cp-1"), failed("cp-1", class)]));
-        let checkpoint = run.checkpoint("cp-1").unwrap();
+        let checkpoint = run.find_checkpoint("cp-1").unwrap();
         let expected = if class.may_retry() {
             (CheckpointStatus::InProgress, 2)
         } else {
@@ -261,7 +272,7 @@ fn only_a_person_reopens_an_escalated_checkpoint() {
         "checkpoint_status"
     );
     let run = run(with(escalated(), [reopen(Actor::Person)]));
-    let checkpoint = run.checkpoint("cp-1").unwrap();
+    let checkpoint = run.find_checkpoint("cp-1").unwrap();
     assert_eq!(checkpoint.status, CheckpointStatus::InProgress);
     assert_eq!(checkpoint.iteration, 1);
 }
@@ -273,17 +284,20 @@ fn going_back_clears_the_gates_ahead() {
         assert_eq!(run.phase, to);
         Gate::ALL.map(|gate| run.gates.is_open(gate))
     };
-    assert_eq!(open(Phase::Design), [false, false, false]);
-    assert_eq!(open(Phase::Review), [false, false, false]);
-    assert_eq!(open(Phase::Implement), [true, false, false]);
-    assert_eq!(code(in_pr(), back(Phase::Pr, Actor::Person)), "not_back");
+    assert_eq!(open(DevelopPhase::Design), [false, false, false]);
+    assert_eq!(open(DevelopPhase::Review), [false, false, false]);
+    assert_eq!(open(DevelopPhase::Implement), [true, false, false]);
+    assert_eq!(
+        code(in_pr(), back(DevelopPhase::Pr, Actor::Person)),
+        "not_back"
+    );
 }
 
 #[test]
 fn an_agent_may_not_leave_the_gates_behind() {
     let refused = [
-        back(Phase::Design, Actor::Agent),
-        back(Phase::Review, Actor::Agent),
+        back(DevelopPhase::Design, Actor::Agent),
+        back(DevelopPhase::Review, Actor::Agent),
         start(true, Actor::Agent),
         Command::Reset { by: Actor::Agent },
     ];
@@ -294,8 +308,8 @@ fn an_agent_may_not_leave_the_gates_behind() {
             "{command:?}"
         );
     }
-    let run = run(with(in_pr(), [back(Phase::Implement, Actor::Agent)]));
-    assert_eq!(run.phase, Phase::Implement);
+    let run = run(with(in_pr(), [back(DevelopPhase::Implement, Actor::Agent)]));
+    assert_eq!(run.phase, DevelopPhase::Implement);
 }
 
 #[test]
@@ -305,7 +319,7 @@ fn an_open_run_is_not_started_over_by_accident() {
         "run_open"
     );
     let run = run(with(implementing(), [start(true, Actor::Person)]));
-    assert_eq!(run.phase, Phase::Design);
+    assert_eq!(run.phase, DevelopPhase::Design);
     let reset = with(implementing(), [Command::Reset { by: Actor::Person }]);
     assert_eq!(play(reset), Ok(None));
     assert_eq!(code(vec![], Command::Pr), "no_run");
@@ -337,18 +351,18 @@ fn naming_the_checkpoints_anew_needs_a_new_review() {
     assert_eq!(run(with(commands.clone(), [fine])).checkpoints.len(), 3);
     let run = run(with(commands, [review(&["cp-9"])]));
     assert!(!run.gates.is_open(Gate::ReviewCleanPass));
-    assert_eq!(run.checkpoints, [Checkpoint::pending("cp-9")]);
+    assert_eq!(run.checkpoints, [DevelopCheckpoint::pending("cp-9")]);
 }
 
 #[test]
 fn a_closed_gate_closes_those_after_it() {
     let reset = |gate| Command::GateReset { gate };
     let state = run(with(in_pr(), [reset(Gate::ReviewCleanPass)]));
-    assert_eq!(state.gates, Gates::default());
+    assert_eq!(state.gates, OpenGates::default());
     assert_eq!(
-        resume(&state),
-        Resume::Back {
-            phase: Phase::Review
+        next_action(&state),
+        NextAction::Back {
+            phase: DevelopPhase::Review
         }
     );
     let refused = DevelopMachine::step(&Some(state), pass(Gate::ReReviewClean), NOON).unwrap_err();
@@ -356,7 +370,7 @@ fn a_closed_gate_closes_those_after_it() {
     // A gate of an earlier phase: a person goes back to that.
     let closed = Refusal::GatesClosed {
         missing: vec![Gate::ReviewCleanPass, Gate::ArchitectVerified],
-        phase: Phase::Pr,
+        phase: DevelopPhase::Pr,
     };
     assert_eq!(refused, closed);
 }
@@ -364,26 +378,45 @@ fn a_closed_gate_closes_those_after_it() {
 #[test]
 fn the_matrix_of_gates() {
     use Gate::{ArchitectVerified, ReReviewClean, ReviewCleanPass};
-    for phase in [Phase::Design, Phase::Review, Phase::Done] {
-        assert_eq!(needed(phase, Act::Write), []);
-        assert_eq!(needed(phase, Act::Finish), []);
+    for phase in [
+        DevelopPhase::Design,
+        DevelopPhase::Review,
+        DevelopPhase::Done,
+    ] {
+        assert_eq!(required_gates(phase, ProjectAction::Write), []);
+        assert_eq!(required_gates(phase, ProjectAction::Finish), []);
     }
-    assert_eq!(needed(Phase::Implement, Act::Write), [ReviewCleanPass]);
-    assert_eq!(needed(Phase::Implement, Act::Finish), [ReviewCleanPass]);
     assert_eq!(
-        needed(Phase::Pr, Act::Write),
+        required_gates(DevelopPhase::Implement, ProjectAction::Write),
+        [ReviewCleanPass]
+    );
+    assert_eq!(
+        required_gates(DevelopPhase::Implement, ProjectAction::Finish),
+        [ReviewCleanPass]
+    );
+    assert_eq!(
+        required_gates(DevelopPhase::Pr, ProjectAction::Write),
         [ReviewCleanPass, ArchitectVerified]
     );
     let pr = run(in_pr());
-    assert_eq!(decide(Some(&pr), Act::Write), Decision::Allow);
+    assert_eq!(
+        decide_action(Some(&pr), ProjectAction::Write),
+        GateDecision::Allow
+    );
     let missing = vec![ReReviewClean];
-    assert_eq!(decide(Some(&pr), Act::Finish), Decision::Deny { missing });
+    assert_eq!(
+        decide_action(Some(&pr), ProjectAction::Finish),
+        GateDecision::Deny { missing }
+    );
     let missing = Gate::ALL.to_vec();
     assert_eq!(
-        decide(Some(&closed(&pr)), Act::Finish),
-        Decision::Deny { missing }
+        decide_action(Some(&with_closed_gates(&pr)), ProjectAction::Finish),
+        GateDecision::Deny { missing }
     );
-    assert_eq!(decide(None, Act::Finish), Decision::Allow);
+    assert_eq!(
+        decide_action(None, ProjectAction::Finish),
+        GateDecision::Allow
+    );
 }
 
 #[test]
@@ -415,35 +448,38 @@ fn the_strategy_fits_the_checkpoints() {
         ..no_teams
     };
     let cases = [
-        (1, facts, Strategy::Direct),
-        (2, facts, Strategy::Subagent),
-        (4, facts, Strategy::Subagent),
-        (4, tangled, Strategy::Direct),
-        (5, facts, Strategy::AgentTeams),
-        (3, talking, Strategy::AgentTeams),
-        (5, no_teams, Strategy::Subagent),
-        (5, tangled_no_teams, Strategy::Direct),
-        (9, shared, Strategy::Direct),
+        (1, facts, ImplementationStrategy::Direct),
+        (2, facts, ImplementationStrategy::Subagent),
+        (4, facts, ImplementationStrategy::Subagent),
+        (4, tangled, ImplementationStrategy::Direct),
+        (5, facts, ImplementationStrategy::AgentTeams),
+        (3, talking, ImplementationStrategy::AgentTeams),
+        (5, no_teams, ImplementationStrategy::Subagent),
+        (5, tangled_no_teams, ImplementationStrategy::Direct),
+        (9, shared, ImplementationStrategy::Direct),
     ];
     for (count, facts, expected) in cases {
-        assert_eq!(auto(count, facts), expected, "{count} {facts:?}");
+        assert_eq!(choose_strategy(count, facts), expected, "{count} {facts:?}");
     }
 }
 
 #[test]
 fn resuming_skips_what_passed_and_goes_on_at_the_attempt() {
     let mut commands = with(implementing(), [begin("cp-1"), passed("cp-1", 0)]);
-    let checkpoint = |iteration| Resume::Checkpoint {
+    let checkpoint = |iteration| NextAction::Checkpoint {
         id: "cp-2".into(),
         iteration,
     };
-    assert_eq!(resume(&run(commands.clone())), checkpoint(0));
+    assert_eq!(next_action(&run(commands.clone())), checkpoint(0));
     commands.extend([begin("cp-2"), failed("cp-2", FailureClass::LogicError)]);
-    assert_eq!(resume(&run(commands.clone())), checkpoint(2));
+    assert_eq!(next_action(&run(commands.clone())), checkpoint(2));
     commands.push(failed("cp-2", FailureClass::EnvIssue));
     let checkpoints = vec!["cp-2".into()];
-    assert_eq!(resume(&run(commands)), Resume::AskPerson { checkpoints });
-    assert_eq!(resume(&run(in_pr())), Resume::ReReview);
+    assert_eq!(
+        next_action(&run(commands)),
+        NextAction::AskPerson { checkpoints }
+    );
+    assert_eq!(next_action(&run(in_pr())), NextAction::ReReview);
 }
 
 #[test]
@@ -451,23 +487,26 @@ fn adopting_closes_the_gates() {
     let adopt = |owned| Command::Adopt { owned };
     assert_eq!(code(in_pr(), adopt(true)), "already_adopted");
     let run = run(with(in_pr(), [adopt(false)]));
-    assert_eq!((run.phase, run.gates), (Phase::Pr, Gates::default()));
+    assert_eq!(
+        (run.phase, run.gates),
+        (DevelopPhase::Pr, OpenGates::default())
+    );
 }
 
 #[test]
 fn a_foreign_hand_changes_no_gate_phase_or_checkpoint() {
     let ours = run(with(implementing(), [begin("cp-1")]));
     let mut theirs = ours.clone();
-    theirs.phase = Phase::Done;
-    theirs.gates = Gates::of(|_| true);
+    theirs.phase = DevelopPhase::Done;
+    theirs.gates = OpenGates::from_predicate(|_| true);
     theirs.checkpoints[0].status = CheckpointStatus::Passed;
     theirs.checkpoints[1].id = "cp-3".into();
     theirs.feature = "채팅".into();
-    theirs.strategy = Some(Strategy::AgentTeams);
+    theirs.strategy = Some(ImplementationStrategy::AgentTeams);
     let merged = merge_trust(&ours, &theirs);
-    let expected = Run {
+    let expected = DevelopRunState {
         feature: "채팅".into(),
-        strategy: Some(Strategy::AgentTeams),
+        strategy: Some(ImplementationStrategy::AgentTeams),
         ..ours.clone()
     };
     assert_eq!(merged.run, expected);
@@ -487,15 +526,15 @@ fn a_foreign_hand_changes_no_gate_phase_or_checkpoint() {
 
 #[test]
 fn merge_is_read_as_pr() {
-    assert_eq!(Phase::from_name("MERGE"), Some(Phase::Pr));
-    for phase in Phase::ALL {
-        assert_eq!(Phase::from_name(phase.name()), Some(phase));
+    assert_eq!(DevelopPhase::from_name("MERGE"), Some(DevelopPhase::Pr));
+    for phase in DevelopPhase::ALL {
+        assert_eq!(DevelopPhase::from_name(phase.name()), Some(phase));
     }
 }
 
 #[test]
 fn the_states_of_the_table_break_no_rule() {
-    for (name, state) in DevelopMachine::states() {
+    for (name, state) in DevelopMachine::sample_states() {
         assert_eq!(DevelopMachine::violations(&state), [], "{name}");
     }
 }
@@ -504,19 +543,19 @@ fn any_actor() -> impl Gen<Value = Actor> {
     prop_oneof![Just(Actor::Person), Just(Actor::Agent)]
 }
 
-fn any_evidence() -> impl Gen<Value = Evidence> {
+fn any_evidence() -> impl Gen<Value = SubmittedEvidence> {
     prop_oneof![
         4 => Just(GREEN),
-        1 => (0i32..2, any::<bool>()).prop_map(|(exit_code, stale)| Evidence::Sealed { exit_code, stale }),
-        2 => (0i32..2).prop_map(|exit_code| Evidence::Given { exit_code }),
-        1 => Just(Evidence::ByHand { reason: "read it".into() }),
-        1 => Just(Evidence::None),
+        1 => (0i32..2, any::<bool>()).prop_map(|(exit_code, stale)| SubmittedEvidence::Sealed { exit_code, stale }),
+        2 => (0i32..2).prop_map(|exit_code| SubmittedEvidence::Given { exit_code }),
+        1 => Just(SubmittedEvidence::ByHand { reason: "read it".into() }),
+        1 => Just(SubmittedEvidence::None),
     ]
 }
 
 fn any_command() -> impl Gen<Value = Command> {
     let gate = || prop::sample::select(Gate::ALL.to_vec());
-    let phase = || prop::sample::select(Phase::ALL.to_vec());
+    let phase = || prop::sample::select(DevelopPhase::ALL.to_vec());
     let class = prop::sample::select(FailureClass::ALL.to_vec());
     let id = || prop::sample::select(vec!["cp-1".to_owned(), "cp-2".into(), "cp-3".into()]);
     prop_oneof![
@@ -525,7 +564,7 @@ fn any_command() -> impl Gen<Value = Command> {
         8 => (gate(), any_evidence(), any_actor())
             .prop_map(|(gate, evidence, by)| Command::GatePass { gate, evidence, by }),
         1 => gate().prop_map(|gate| Command::GateReset { gate }),
-        4 => Just(Command::Implement { choice: Choice::Named(Strategy::Direct) }),
+        4 => Just(Command::Implement { choice: StrategyChoice::Named(ImplementationStrategy::Direct) }),
         8 => (id(), any::<bool>(), any_actor()).prop_map(|(id, forced, by)| Command::CheckpointStart {
             id, override_reason: forced.then(|| "reason".into()), by,
         }),
@@ -552,13 +591,13 @@ fn any_walk() -> impl Gen<Value = Vec<Command>> {
 proptest! {
     #[test]
     fn random_commands_keep_every_invariant(commands in any_walk()) {
-        let mut state: Option<Run> = None;
+        let mut state: Option<DevelopRunState> = None;
         for command in commands {
             let Ok(step) = DevelopMachine::step(&state, command.clone(), NOON) else { continue };
             prop_assert_eq!(DevelopMachine::violations(&step.next), vec![]);
             if let (Some(before), Some(after)) = (&state, &step.next) && before.phase < after.phase {
-                let behind: Vec<Gate> = Gate::ALL.into_iter().filter(|gate| gate.phase() < after.phase).collect();
-                prop_assert_eq!(after.gates.missing(&behind), vec![], "{:?}", command);
+                let behind: Vec<Gate> = Gate::ALL.into_iter().filter(|gate| gate.opening_phase() < after.phase).collect();
+                prop_assert_eq!(after.gates.closed_among(&behind), vec![], "{:?}", command);
             }
             state = step.next;
         }
@@ -566,7 +605,7 @@ proptest! {
 
     #[test]
     fn an_agent_never_gets_past_a_gate_without_green_evidence(commands in any_walk()) {
-        let mut state: Option<Run> = None;
+        let mut state: Option<DevelopRunState> = None;
         for command in commands {
             let Ok(step) = DevelopMachine::step(&state, command.clone(), NOON) else { continue };
             if let (Some(before), Some(after)) = (&state, &step.next) {
@@ -589,20 +628,20 @@ proptest! {
 
     #[test]
     fn what_is_advised_is_not_refused(commands in any_walk()) {
-        let mut state: Option<Run> = None;
+        let mut state: Option<DevelopRunState> = None;
         for command in commands {
             if let Ok(step) = DevelopMachine::step(&state, command, NOON) {
                 state = step.next;
             }
             let advised = DevelopMachine::advice(&state);
             prop_assert!(!advised.is_empty());
-            for Advice { verb, target, options } in advised {
+            for CommandAdvice { verb, target, options } in advised {
                 let target = target.unwrap_or_default();
                 let command = match (verb, options) {
                     ("start", "") => start(false, Actor::Person),
                     ("review", "") => Command::Review { checkpoints: vec![] },
                     ("gate pass", "") => pass(Gate::from_name(&target).unwrap()),
-                    ("implement", "") => Command::Implement { choice: Choice::Named(Strategy::Direct) },
+                    ("implement", "") => Command::Implement { choice: StrategyChoice::Named(ImplementationStrategy::Direct) },
                     ("checkpoint start", "") => begin(&target),
                     ("checkpoint start", "--override REASON") => Command::CheckpointStart {
                         id: target, override_reason: Some("reason".into()), by: Actor::Person,
@@ -611,7 +650,7 @@ proptest! {
                     ("checkpoint fail", "") => failed(&target, FailureClass::LogicError),
                     ("pr", "") => Command::Pr,
                     ("done", "") => Command::Done,
-                    ("back", "") => back(Phase::from_name(&target).unwrap(), Actor::Person),
+                    ("back", "") => back(DevelopPhase::from_name(&target).unwrap(), Actor::Person),
                     (verb, _) => return Err(TestCaseError::fail(format!("unknown verb {verb}"))),
                 };
                 let outcome = DevelopMachine::step(&state, command, NOON);

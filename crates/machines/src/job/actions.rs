@@ -1,13 +1,13 @@
 //! Actions that a person may take on a job now. The server sends this list; no other code computes
 //! it.
 
-use super::{Job, Life};
+use super::{Job, JobState};
 
 named! {
     /// An action that a person may take on a task.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     #[expect(missing_docs, reason = "each is the word it writes")]
-    pub enum Action {
+    pub enum JobAction {
         Submit = "submit",
         Delete = "delete",
         Cancel = "cancel",
@@ -34,21 +34,21 @@ named! {
 
 /// Returns the actions allowed now, the most useful first. `submit` may still be refused for what a
 /// draft lacks.
-pub fn allowed_actions(job: &Job) -> Vec<Action> {
-    use Action as A;
-    let mut actions = match job.life {
-        Life::Draft => vec![A::Submit, A::Edit, A::Delete],
-        Life::Pending => vec![A::Cancel],
-        Life::Running => vec![A::Pause, A::Cancel, A::Say, A::Interrupt, A::Checkpoint],
-        Life::Paused(_) => vec![A::Resume, A::Cancel, A::Say, A::Checkpoint, A::Restore],
-        Life::Asking => {
+pub fn allowed_actions(job: &Job) -> Vec<JobAction> {
+    use JobAction as A;
+    let mut actions = match job.state {
+        JobState::Draft => vec![A::Submit, A::Edit, A::Delete],
+        JobState::Pending => vec![A::Cancel],
+        JobState::Running => vec![A::Pause, A::Cancel, A::Say, A::Interrupt, A::Checkpoint],
+        JobState::Paused(_) => vec![A::Resume, A::Cancel, A::Say, A::Checkpoint, A::Restore],
+        JobState::Asking => {
             let skips = job.open_question().is_some_and(|it| !it.required);
             let mut actions = vec![A::Answer];
             actions.extend(skips.then_some(A::Skip));
             actions.extend([A::Cancel, A::Say, A::Checkpoint, A::Restore]);
             actions
         }
-        Life::Needing => vec![
+        JobState::Needing => vec![
             A::Provide,
             A::Reject,
             A::Cancel,
@@ -56,7 +56,7 @@ pub fn allowed_actions(job: &Job) -> Vec<Action> {
             A::Checkpoint,
             A::Restore,
         ],
-        Life::Permitting => vec![
+        JobState::Permitting => vec![
             A::Permit,
             A::Deny,
             A::Cancel,
@@ -64,19 +64,19 @@ pub fn allowed_actions(job: &Job) -> Vec<Action> {
             A::Checkpoint,
             A::Restore,
         ],
-        Life::Verifying { .. } => vec![A::Cancel, A::Say, A::Checkpoint, A::Restore],
-        Life::Reviewing => vec![
+        JobState::Verifying { .. } => vec![A::Cancel, A::Say, A::Checkpoint, A::Restore],
+        JobState::Reviewing => vec![
             A::Approve,
             A::RequestChanges,
             A::Say,
             A::Checkpoint,
             A::Restore,
         ],
-        Life::Completed { .. } if job.archived => vec![A::Delete],
-        Life::Completed { .. } => vec![A::Archive, A::Delete],
-        Life::Failed(_) if job.retried_by.is_some() => vec![A::Delete],
-        Life::Failed(_) if job.attempt == 0 => vec![A::Retry, A::Delete],
-        Life::Failed(_) => vec![A::Retry, A::Delete, A::Restore],
+        JobState::Completed { .. } if job.archived => vec![A::Delete],
+        JobState::Completed { .. } => vec![A::Archive, A::Delete],
+        JobState::Failed(_) if job.retried_by.is_some() => vec![A::Delete],
+        JobState::Failed(_) if job.attempt == 0 => vec![A::Retry, A::Delete],
+        JobState::Failed(_) => vec![A::Retry, A::Delete, A::Restore],
     };
     // A job that had an agent has a checkpoint at which another task can begin.
     if job.attempt > 0 {

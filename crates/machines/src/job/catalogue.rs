@@ -1,97 +1,125 @@
 //! The representative states and commands of a job of two reviewed phases.
 
 use super::{
-    Checkpoint, Command, Dependency, Edit, Effect, Job, JobMachine, Kind, Marker, Message,
-    Permission, Question, StepAt,
+    AgentDependency, AgentMarker, AgentQuestion, Command, DraftChanges, Effect, Job, JobCheckpoint,
+    JobKind, JobMachine, MessageToAgent, PermissionRequest, ReportedStep,
 };
 use crate::kernel::{Machine as _, Timestamp};
-use crate::table::{AT, Catalogue, EARLIER};
+use crate::table::{MachineCatalogue, PAST_TIME, TABLE_TIME};
 use std::collections::BTreeSet;
 
 /// A rate limit that is over when the table is computed.
-const OVER: Timestamp = Timestamp(EARLIER.0 + 60);
+const OVER: Timestamp = Timestamp(PAST_TIME.0 + 60);
 /// The end of a rate limit that lasts beyond that time.
-const LATER: Timestamp = Timestamp(AT.0 + 60);
+const LATER: Timestamp = Timestamp(TABLE_TIME.0 + 60);
 
-impl Catalogue for JobMachine {
+impl MachineCatalogue for JobMachine {
     const KIND: &'static str = "job";
 
-    fn states() -> Vec<(&'static str, Job)> {
+    fn sample_states() -> Vec<(&'static str, Job)> {
         let draft = Job {
             title: "Shop".into(),
             description: "A shop for tea".into(),
-            kind: Some(Kind::reviewed(["Planning", "Design"])),
+            kind: Some(JobKind::with_reviewed_phases(["Planning", "Design"])),
             ..Job::draft()
         };
-        let pending = after(&draft, [Command::Submit]);
+        let pending = apply_all(&draft, [Command::Submit]);
         let assign = Command::Assign {
             completed: BTreeSet::new(),
             held_by: None,
         };
-        let running = after(&pending, [assign]);
+        let running = apply_all(&pending, [assign]);
         let once_ended = Command::AgentExit {
             attempt: 1,
             code: Some(1),
         };
-        let verifying = after(&running, [said(phase_complete(1))]);
-        let review = after(&verifying, [passed(1)]);
+        let verifying = apply_all(&running, [marker_command(phase_complete(1))]);
+        let review = apply_all(&verifying, [verification_passed(1)]);
         let approve = || Command::Approve {
             review: "rev_1".into(),
             comment: None,
         };
-        let second = after(&review, [approve()]);
-        let mut last_review = after(&second, [said(phase_complete(2)), passed(2)]);
+        let second = apply_all(&review, [approve()]);
+        let mut last_review = apply_all(
+            &second,
+            [marker_command(phase_complete(2)), verification_passed(2)],
+        );
         // The commands below name one review only.
         for (review, id) in last_review.reviews.iter_mut().zip(["rev_0", "rev_1"]) {
             review.id = id.into();
         }
         let mut last_rework = verifying.clone();
         last_rework.reworks = last_rework.limits.reworks_max;
-        let gone = after(&verifying, [once_ended.clone(), passed(1)]);
-        let limited = |until| after(&running, [said(Marker::RateLimit { until })]);
+        let gone = apply_all(&verifying, [once_ended.clone(), verification_passed(1)]);
+        let limited =
+            |until| apply_all(&running, [marker_command(AgentMarker::RateLimit { until })]);
         vec![
             ("empty draft", Job::draft()),
             ("draft", draft),
             ("pending", pending.clone()),
             ("running", running.clone()),
-            ("running, respawned", after(&running, [once_ended])),
+            ("running, respawned", apply_all(&running, [once_ended])),
             (
                 "running, lost once",
-                after(&running, [Command::Recover { attempt: 1 }]),
+                apply_all(&running, [Command::Recover { attempt: 1 }]),
             ),
-            ("running, reminded", after(&running, [said(turn_ended())])),
-            ("paused by a person", after(&running, [Command::Pause])),
+            (
+                "running, reminded",
+                apply_all(&running, [marker_command(turn_ended())]),
+            ),
+            ("paused by a person", apply_all(&running, [Command::Pause])),
             ("paused by a rate limit", limited(OVER)),
-            ("paused by a breaker", after(&running, [breaker(false)])),
-            ("waiting for an answer", after(&running, [said(question())])),
+            (
+                "paused by a breaker",
+                apply_all(&running, [breaker_command(false)]),
+            ),
+            (
+                "waiting for an answer",
+                apply_all(&running, [marker_command(first_question())]),
+            ),
             (
                 "waiting for two answers",
-                after(&running, [said(question()), said(second_question())]),
+                apply_all(
+                    &running,
+                    [
+                        marker_command(first_question()),
+                        marker_command(second_question()),
+                    ],
+                ),
             ),
             (
                 "waiting for a dependency",
-                after(&running, [said(dependency())]),
+                apply_all(&running, [marker_command(sample_dependency())]),
             ),
             (
                 "waiting for a permission",
-                after(&running, [said(permission())]),
+                apply_all(&running, [marker_command(sample_permission())]),
             ),
             (
                 "waiting, a phase done after it",
-                after(&running, [said(question()), said(phase_complete(1))]),
+                apply_all(
+                    &running,
+                    [
+                        marker_command(first_question()),
+                        marker_command(phase_complete(1)),
+                    ],
+                ),
             ),
             ("verifying", verifying),
             ("verifying, reworks used up", last_rework),
             ("in review", review),
             ("in review, agent gone", gone),
             ("last review", last_review.clone()),
-            ("completed", after(&last_review, [approve()])),
-            ("failed", after(&running, [Command::Cancel])),
-            ("cancelled in the queue", after(&pending, [Command::Cancel])),
+            ("completed", apply_all(&last_review, [approve()])),
+            ("failed", apply_all(&running, [Command::Cancel])),
+            (
+                "cancelled in the queue",
+                apply_all(&pending, [Command::Cancel]),
+            ),
         ]
     }
 
-    fn commands() -> Vec<(&'static str, Command)> {
+    fn sample_commands() -> Vec<(&'static str, Command)> {
         let exit = |attempt, code| Command::AgentExit {
             attempt,
             code: Some(code),
@@ -99,9 +127,9 @@ impl Catalogue for JobMachine {
         let mut all = vec![
             (
                 "edit",
-                Command::Edit(Edit {
+                Command::Edit(DraftChanges {
                     title: Some("Tea shop".into()),
-                    ..Edit::default()
+                    ..DraftChanges::default()
                 }),
             ),
             ("submit", Command::Submit),
@@ -126,37 +154,46 @@ impl Catalogue for JobMachine {
                     to: "task_b".into(),
                 },
             ),
-            ("phase 1 complete", said(phase_complete(1))),
-            ("phase 2 complete", said(phase_complete(2))),
-            ("custom complete", said(Marker::CustomComplete)),
-            ("question", said(second_question())),
-            ("dependency request", said(dependency())),
-            ("permission wanted", said(permission())),
-            ("turn ended", said(turn_ended())),
-            ("turn ended at a limit", said(Marker::TurnLimited)),
+            ("phase 1 complete", marker_command(phase_complete(1))),
+            ("phase 2 complete", marker_command(phase_complete(2))),
+            (
+                "custom complete",
+                marker_command(AgentMarker::CustomComplete),
+            ),
+            ("question", marker_command(second_question())),
+            ("dependency request", marker_command(sample_dependency())),
+            ("permission wanted", marker_command(sample_permission())),
+            ("turn ended", marker_command(turn_ended())),
+            (
+                "turn ended at a limit",
+                marker_command(AgentMarker::TurnLimited),
+            ),
             (
                 "request withdrawn",
-                said(Marker::Withdrawn {
+                marker_command(AgentMarker::Withdrawn {
                     request: "r-1".into(),
                 }),
             ),
-            ("rate limit", said(Marker::RateLimit { until: LATER })),
+            (
+                "rate limit",
+                marker_command(AgentMarker::RateLimit { until: LATER }),
+            ),
             (
                 "fatal error",
-                said(Marker::ErrorFatal {
+                marker_command(AgentMarker::ErrorFatal {
                     message: "disk gone".into(),
                     details: None,
                 }),
             ),
             (
                 "error to notify",
-                said(Marker::ErrorNotify {
+                marker_command(AgentMarker::ErrorNotify {
                     message: "slow".into(),
                 }),
             ),
             (
                 "step",
-                said(Marker::Step(StepAt {
+                marker_command(AgentMarker::Step(ReportedStep {
                     number: 1,
                     of: 2,
                     name: "idea".into(),
@@ -164,13 +201,13 @@ impl Catalogue for JobMachine {
             ),
             (
                 "malformed marker",
-                said(Marker::Malformed {
+                marker_command(AgentMarker::Malformed {
                     details: "no type".into(),
                 }),
             ),
             (
                 "tokens",
-                Command::Tokens {
+                Command::CountTokens {
                     attempt: 1,
                     used: 10,
                 },
@@ -187,9 +224,9 @@ impl Catalogue for JobMachine {
             ("recover", Command::Recover { attempt: 1 }),
             ("recover attempt 2", Command::Recover { attempt: 2 }),
             ("stuck", Command::Stuck { attempt: 1 }),
-            ("make room", Command::Shed { attempt: 1 }),
+            ("make room", Command::EvictStoppedAgent { attempt: 1 }),
             ("checkpoint due", Command::CheckpointDue),
-            ("verification passed", passed(1)),
+            ("verification passed", verification_passed(1)),
             (
                 "verification failed",
                 Command::VerificationFailed {
@@ -202,12 +239,12 @@ impl Catalogue for JobMachine {
         all
     }
 
-    fn label(job: &Job) -> String {
+    fn state_label(job: &Job) -> String {
         let (task, agent) = (job.task_status().name(), job.agent_status().name());
         format!("{task}, {agent}")
     }
 
-    fn effect(effect: &Effect) -> String {
+    fn describe_effect(effect: &Effect) -> String {
         match effect {
             Effect::Log(moved) => {
                 let (entity, trigger) = (moved.entity.name(), moved.trigger.name());
@@ -215,8 +252,8 @@ impl Catalogue for JobMachine {
             }
             Effect::Spawn { attempt, .. } => format!("spawn {attempt}"),
             Effect::Signal { attempt, want } => format!("want {attempt} {}", want.name()),
-            Effect::Tell { say, .. } => {
-                let say: Vec<&str> = say.iter().map(Message::name).collect();
+            Effect::SendMessage { messages: say, .. } => {
+                let say: Vec<&str> = say.iter().map(MessageToAgent::name).collect();
                 format!("tell [{}]", say.join(" "))
             }
             Effect::Interrupt { attempt, .. } => format!("interrupt {attempt}"),
@@ -304,31 +341,31 @@ fn persons_commands() -> Vec<(&'static str, Command)> {
         ),
         (
             "say",
-            Command::Say {
+            Command::SendMessage {
                 id: "say_1".into(),
                 text: "Use green.".into(),
             },
         ),
-        ("take back", Command::Unsay { id: "say_1".into() }),
+        ("take back", Command::WithdrawMessage { id: "say_1".into() }),
         ("interrupt", Command::Interrupt),
         ("checkpoint", Command::SaveCheckpoint),
         (
             "fork",
             Command::Fork {
                 new: "task_e".into(),
-                checkpoint: checkpoint(),
+                checkpoint: sample_checkpoint(),
             },
         ),
         ("pause", Command::Pause),
         ("resume", Command::Resume),
         ("rate limit reset", Command::RateLimitReset),
-        ("breaker", breaker(false)),
-        ("breaker that ends", breaker(true)),
+        ("breaker", breaker_command(false)),
+        ("breaker that ends", breaker_command(true)),
         ("cancel", Command::Cancel),
         (
             "restore",
             Command::Restore {
-                checkpoint: checkpoint(),
+                checkpoint: sample_checkpoint(),
                 held_by: None,
             },
         ),
@@ -355,10 +392,10 @@ fn persons_commands() -> Vec<(&'static str, Command)> {
 }
 
 /// Applies commands, all of which must be legal: the test of the labels would show one that is not.
-fn after<const N: usize>(job: &Job, commands: [Command; N]) -> Job {
+fn apply_all<const N: usize>(job: &Job, commands: [Command; N]) -> Job {
     let mut job = job.clone();
     for command in commands {
-        if let Ok(step) = JobMachine::step(&job, command, EARLIER) {
+        if let Ok(step) = JobMachine::step(&job, command, PAST_TIME) {
             job = step.next;
         }
     }
@@ -366,52 +403,56 @@ fn after<const N: usize>(job: &Job, commands: [Command; N]) -> Job {
 }
 
 /// Makes a marker command of the first attempt.
-fn said(marker: Marker) -> Command {
-    Command::Said { attempt: 1, marker }
+fn marker_command(marker: AgentMarker) -> Command {
+    Command::MarkerRead { attempt: 1, marker }
 }
 
-fn phase_complete(phase: u32) -> Marker {
-    Marker::PhaseComplete {
+fn phase_complete(phase: u32) -> AgentMarker {
+    AgentMarker::PhaseComplete {
         phase,
         deliverables: vec!["docs/planning/01_idea.md".into()],
     }
 }
 
-fn question() -> Marker {
-    Marker::Question(Question::asked("q_1", "Which tea?", false))
+fn first_question() -> AgentMarker {
+    AgentMarker::Question(AgentQuestion::without_options("q_1", "Which tea?", false))
 }
 
-fn second_question() -> Marker {
-    Marker::Question(Question::asked("q_2", "Which cup?", true))
+fn second_question() -> AgentMarker {
+    AgentMarker::Question(AgentQuestion::without_options("q_2", "Which cup?", true))
 }
 
-fn dependency() -> Marker {
-    Marker::DependencyRequest(Dependency::requested("dep_1", "TEA_API_KEY", true))
+fn sample_dependency() -> AgentMarker {
+    AgentMarker::DependencyRequest(AgentDependency::on_env_variable(
+        "dep_1",
+        "TEA_API_KEY",
+        true,
+    ))
 }
 
-fn permission() -> Marker {
-    Marker::Permission(Permission {
+fn sample_permission() -> AgentMarker {
+    AgentMarker::Permission(PermissionRequest {
         id: "perm_1".into(),
         request: "r-1".into(),
         tool: "Bash".into(),
     })
 }
 
-fn turn_ended() -> Marker {
-    Marker::TurnEnded {
+fn turn_ended() -> AgentMarker {
+    AgentMarker::TurnEnded {
         question: "q_turn".into(),
     }
 }
 
-fn checkpoint() -> Checkpoint {
-    Checkpoint {
+fn sample_checkpoint() -> JobCheckpoint {
+    JobCheckpoint {
         id: "cp_1".into(),
         phase: 1,
         step: None,
     }
 }
 
-fn passed(verification: u32) -> Command {
+fn verification_passed(verification: u32) -> Command {
     Command::VerificationPassed {
         verification,
         review: format!("rev_{verification}"),
@@ -419,7 +460,7 @@ fn passed(verification: u32) -> Command {
     }
 }
 
-fn breaker(ends: bool) -> Command {
+fn breaker_command(ends: bool) -> Command {
     Command::Breaker {
         reason: "budget of 1000 tokens".into(),
         ends,

@@ -1,6 +1,6 @@
 //! Commands that people, agents and the runner give to a job.
 
-use super::{Dependency, Kind, Permission, Question, StepAt};
+use super::{AgentDependency, AgentQuestion, JobKind, PermissionRequest, ReportedStep};
 use crate::kernel::Timestamp;
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ named! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub enum Command {
         /// Changes a draft.
-        Edit(Edit) = "edit",
+        Edit(DraftChanges) = "edit",
         /// Puts a draft into the queue.
         Submit = "submit",
         /// Gives a queued job its agent. The caller has a free place for it.
@@ -27,14 +27,14 @@ named! {
             to: String,
         } = "redirect",
         /// A marker was parsed from the agent's output.
-        Said {
+        MarkerRead {
             /// Number of the attempt that wrote it.
             attempt: u32,
             /// The parsed marker.
-            marker: Marker,
+            marker: AgentMarker,
         } = "listen",
         /// The agent used tokens.
-        Tokens {
+        CountTokens {
             /// Number of the attempt that used them.
             attempt: u32,
             /// Tokens used since the last count.
@@ -140,19 +140,19 @@ named! {
             attempt: u32,
         } = "call the agent stuck",
         /// Evicts a stopped process to free its place; resuming the job starts a new one.
-        Shed {
+        EvictStoppedAgent {
             /// Number of the attempt.
             attempt: u32,
         } = "make room",
         /// A person sends the agent a message. It is delivered without interrupting the agent.
-        Say {
+        SendMessage {
             /// Id of the message.
             id: String,
             /// Text of the message.
             text: String,
         } = "say",
         /// A person withdraws a message that was not delivered yet.
-        Unsay {
+        WithdrawMessage {
             /// Id of the message.
             id: String,
         } = "take back",
@@ -184,7 +184,7 @@ named! {
         /// A person restores the job to a checkpoint.
         Restore {
             /// The checkpoint to begin at.
-            checkpoint: Checkpoint,
+            checkpoint: JobCheckpoint,
             /// The task that holds the workspace; it matters only to a failed job.
             held_by: Option<String>,
         } = "restore",
@@ -198,7 +198,7 @@ named! {
             /// Id for the new task.
             new: String,
             /// The checkpoint to begin at.
-            checkpoint: Checkpoint,
+            checkpoint: JobCheckpoint,
         } = "fork",
         /// A person archives a completed task.
         Archive = "archive",
@@ -213,7 +213,7 @@ named! {
 /// A marker parsed from the agent's output. Markers read while the agent is stopped are queued.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Marker {
+pub enum AgentMarker {
     /// A phase is done.
     #[cfg_attr(feature = "serde", serde(rename = "phase_complete"))]
     PhaseComplete {
@@ -229,10 +229,10 @@ pub enum Marker {
     CustomComplete,
     /// A question, with the id given to it when it was read.
     #[cfg_attr(feature = "serde", serde(rename = "question"))]
-    Question(Question),
+    Question(AgentQuestion),
     /// A request, with the id given to it when it was read.
     #[cfg_attr(feature = "serde", serde(rename = "dependency_request"))]
-    DependencyRequest(Dependency),
+    DependencyRequest(AgentDependency),
     /// The model's rate limit is reached.
     #[cfg_attr(feature = "serde", serde(rename = "rate_limit"))]
     RateLimit {
@@ -259,10 +259,10 @@ pub enum Marker {
     },
     /// The agent began a step.
     #[cfg_attr(feature = "serde", serde(rename = "step"))]
-    Step(StepAt),
+    Step(ReportedStep),
     /// Its client requests permission for a tool.
     #[cfg_attr(feature = "serde", serde(rename = "permission"))]
-    Permission(Permission),
+    Permission(PermissionRequest),
     /// Its client no longer needs a reply to a request.
     #[cfg_attr(feature = "serde", serde(rename = "withdrawn"))]
     Withdrawn {
@@ -291,13 +291,13 @@ pub enum Marker {
 
 /// Changes to a draft; `None` keeps a field as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Edit {
+pub struct DraftChanges {
     /// The new title.
     pub title: Option<String>,
     /// The new description.
     pub description: Option<String>,
     /// The new type of work.
-    pub kind: Option<Kind>,
+    pub kind: Option<JobKind>,
     /// The new list of tasks to wait for.
     pub depends_on: Option<Vec<String>>,
     /// The new earliest time; the inner `None` removes it.
@@ -307,7 +307,7 @@ pub struct Edit {
 /// The part of a checkpoint file that concerns the job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Checkpoint {
+pub struct JobCheckpoint {
     /// Id of the checkpoint.
     #[cfg_attr(feature = "serde", serde(rename = "id"))]
     pub id: String,
@@ -318,5 +318,5 @@ pub struct Checkpoint {
     /// The step that the agent had reported, if any.
     #[cfg_attr(feature = "serde", serde(rename = "step", default))]
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
-    pub step: Option<StepAt>,
+    pub step: Option<ReportedStep>,
 }

@@ -13,7 +13,7 @@ named! {
         /// listed here and not derived from before and after, because one transition may pass
         /// through a state that neither shows.
         #[cfg_attr(feature = "serde", serde(skip))]
-        Log(JobTransition) = "log",
+        Log(TransitionEntry) = "log",
         /// Puts the job into the queue.
         #[cfg_attr(feature = "serde", serde(skip))]
         Enqueue = "enqueue",
@@ -38,11 +38,11 @@ named! {
             attempt: u32,
             /// The wanted level.
             #[cfg_attr(feature = "serde", serde(rename = "want"))]
-            want: Level,
+            want: ProcessLevel,
         } = "signal",
         /// Sends messages to the process, as one input.
         #[cfg_attr(feature = "serde", serde(rename = "tell"))]
-        Tell {
+        SendMessage {
             /// Number of the attempt.
             #[cfg_attr(feature = "serde", serde(rename = "attempt", default))]
             attempt: u32,
@@ -52,7 +52,7 @@ named! {
             number: u64,
             /// The messages to send; none for a process that begins without any.
             #[cfg_attr(feature = "serde", serde(rename = "say", default))]
-            say: Vec<Message>,
+            messages: Vec<MessageToAgent>,
         } = "tell",
         /// Interrupts the turn of the process.
         #[cfg_attr(feature = "serde", serde(rename = "interrupt"))]
@@ -80,7 +80,7 @@ named! {
         } = "verify",
         /// Notifies people of an event.
         #[cfg_attr(feature = "serde", serde(rename = "notify"))]
-        Notify(Event) = "notify",
+        Notify(JobNotification) = "notify",
         /// Starts a timer.
         #[cfg_attr(feature = "serde", serde(skip))]
         Timer {
@@ -107,7 +107,7 @@ named! {
             /// Id for the new task.
             id: String,
             /// The checkpoint to begin at.
-            checkpoint: super::Checkpoint,
+            checkpoint: super::JobCheckpoint,
         } = "create the fork",
         /// Removes the job and all that belongs to it.
         #[cfg_attr(feature = "serde", serde(rename = "remove"))]
@@ -120,23 +120,23 @@ pub const UNNUMBERED: u64 = 0;
 
 /// One line of the transition log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JobTransition {
+pub struct TransitionEntry {
     /// The side of the job that changed.
-    pub entity: Entity,
+    pub entity: TransitionEntity,
     /// Name of the status before.
     pub from: &'static str,
     /// Name of the status after; the same when a process was replaced.
     pub to: &'static str,
     /// The cause of the change.
-    pub trigger: Trigger,
+    pub trigger: TransitionTrigger,
     /// Further facts, by key.
-    pub metadata: Vec<(&'static str, Fact)>,
+    pub metadata: Vec<(&'static str, TransitionFact)>,
 }
 
 named! {
     /// The side of a job that a transition changed.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub enum Entity {
+    pub enum TransitionEntity {
         /// The task of the job.
         Task = "task",
         /// The agent of the job.
@@ -146,7 +146,7 @@ named! {
 
 /// A value in the metadata of a transition.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fact {
+pub enum TransitionFact {
     /// A whole number.
     Number(u64),
     /// A text.
@@ -157,7 +157,7 @@ named! {
     /// The cause of a transition.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     #[expect(missing_docs, reason = "each is the word it writes")]
-    pub enum Trigger {
+    pub enum TransitionTrigger {
         Submit = "SUBMIT",
         Assign = "ASSIGN",
         PhaseComplete = "PHASE_COMPLETE",
@@ -198,7 +198,7 @@ pub enum SpawnFrom {
 named! {
     /// The level that a process is wanted at.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub enum Level {
+    pub enum ProcessLevel {
         /// The process runs.
         Running = "running",
         /// The process is stopped.
@@ -212,7 +212,7 @@ named! {
     /// A message to an agent.
     #[derive(Debug, Clone, PartialEq, Eq)]
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-    pub enum Message {
+    pub enum MessageToAgent {
         /// Asks for work on a phase.
         #[cfg_attr(feature = "serde", serde(rename = "phase_start"))]
         PhaseStart {
@@ -264,7 +264,7 @@ named! {
             name: String,
             /// The place of its value.
             #[cfg_attr(feature = "serde", serde(rename = "value"))]
-            value: Value,
+            value: DependencyValue,
         } = "DEPENDENCY_PROVIDED",
         /// An optional dependency was rejected.
         #[cfg_attr(feature = "serde", serde(rename = "dependency_rejected"))]
@@ -288,7 +288,7 @@ named! {
         } = "question_answer",
         /// A person sent a message.
         #[cfg_attr(feature = "serde", serde(rename = "said"))]
-        Said {
+        UserMessage {
             /// Id of the message.
             #[cfg_attr(feature = "serde", serde(rename = "id"))]
             id: String,
@@ -333,7 +333,7 @@ named! {
 /// The place of a dependency's value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Value {
+pub enum DependencyValue {
     /// Encrypted in the store, under the dependency's name.
     #[cfg_attr(feature = "serde", serde(rename = "kept"))]
     Kept,
@@ -378,7 +378,7 @@ named! {
     /// An event that people are notified of.
     #[derive(Debug, Clone, PartialEq, Eq)]
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-    pub enum Event {
+    pub enum JobNotification {
         /// Its agent was started for the first time.
         #[cfg_attr(feature = "serde", serde(rename = "task.started"))]
         TaskStarted = "task.started",

@@ -3,7 +3,7 @@
 /// A type of work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Kind {
+pub enum JobKind {
     /// One phase without verification or review.
     #[cfg_attr(feature = "serde", serde(rename = "custom"))]
     Custom,
@@ -32,14 +32,14 @@ pub struct PhaseSpec {
     pub review: bool,
 }
 
-impl Kind {
+impl JobKind {
     /// Makes a type whose phases are all reviewed.
-    pub fn reviewed<I: IntoIterator<Item = S>, S: Into<String>>(names: I) -> Self {
+    pub fn with_reviewed_phases<I: IntoIterator<Item = S>, S: Into<String>>(names: I) -> Self {
         let spec = |name: S| PhaseSpec {
             name: name.into(),
             review: true,
         };
-        Kind::Phased {
+        JobKind::Phased {
             phases: names.into_iter().map(spec).collect(),
             complete_on_exit: false,
         }
@@ -48,16 +48,16 @@ impl Kind {
     /// Returns the number of phases; 1 for custom work.
     pub fn total_phases(&self) -> u32 {
         match self {
-            Kind::Custom => 1,
-            Kind::Phased { phases, .. } => u32::try_from(phases.len()).unwrap_or(u32::MAX),
+            JobKind::Custom => 1,
+            JobKind::Phased { phases, .. } => u32::try_from(phases.len()).unwrap_or(u32::MAX),
         }
     }
 
     /// True if a person reviews that phase, counted from 1.
-    pub fn reviews(&self, phase: u32) -> bool {
+    pub fn requires_review(&self, phase: u32) -> bool {
         match self {
-            Kind::Custom => false,
-            Kind::Phased { phases, .. } => phase
+            JobKind::Custom => false,
+            JobKind::Phased { phases, .. } => phase
                 .checked_sub(1)
                 .and_then(|index| phases.get(index as usize))
                 .is_some_and(|spec| spec.review),
@@ -67,8 +67,8 @@ impl Kind {
     /// True if an exit with 0 completes the phase.
     pub fn completes_on_exit(&self) -> bool {
         match self {
-            Kind::Custom => false,
-            Kind::Phased {
+            JobKind::Custom => false,
+            JobKind::Phased {
                 complete_on_exit, ..
             } => *complete_on_exit,
         }
@@ -94,7 +94,7 @@ named! {
 /// Limits of a job: numbers of tries, and times in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Limits {
+pub struct JobLimits {
     /// Reworks of a phase; the failing verification after the last one fails the task.
     #[cfg_attr(feature = "serde", serde(rename = "reworks_max", default))]
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
@@ -122,9 +122,9 @@ pub struct Limits {
     pub losses_max: u32,
 }
 
-impl Default for Limits {
+impl Default for JobLimits {
     fn default() -> Self {
-        Limits {
+        JobLimits {
             reworks_max: 3,
             question_timeout_s: 30 * 60,
             dependency_timeout_s: 60 * 60,

@@ -5,38 +5,39 @@
 
 mod actions;
 mod agent;
-mod asks;
+mod answers;
 mod catalogue;
 mod command;
 mod effect;
-mod going;
 mod kind;
-mod people;
+mod pending_input;
 #[cfg(test)]
 mod play;
+mod recovery;
 mod refusal;
 mod status;
 mod step;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
-mod tests_going;
-mod turn;
+mod tests_recovery;
+mod transition;
 mod violations;
 #[cfg(test)]
 mod walk;
 
-pub use actions::{Action, allowed_actions};
-pub use asks::{
-    Dependency, DependencyKind, DependencyStatus, Permission, PermissionStatus, Question,
-    QuestionStatus, QuestionStatusKind, Review, ReviewStatus,
-};
-pub use command::{Checkpoint, Command, Edit, Marker};
+pub use actions::{JobAction, allowed_actions};
+pub use command::{AgentMarker, Command, DraftChanges, JobCheckpoint};
 pub use effect::{
-    Effect, Entity, Event, Fact, JobTransition, Level, Message, MessageStatus, SnapshotReason,
-    SpawnFrom, TimerKind, Trigger, UNNUMBERED, Value,
+    DependencyValue, Effect, JobNotification, MessageStatus, MessageToAgent, ProcessLevel,
+    SnapshotReason, SpawnFrom, TimerKind, TransitionEntity, TransitionEntry, TransitionFact,
+    TransitionTrigger, UNNUMBERED,
 };
-pub use kind::{Kind, Limits, PhaseSpec, Priority};
+pub use kind::{JobKind, JobLimits, PhaseSpec, Priority};
+pub use pending_input::{
+    AgentDependency, AgentQuestion, DependencyKind, DependencyStatus, PermissionRequest,
+    PermissionStatus, PhaseReview, QuestionStatus, QuestionStatusKind, ReviewStatus,
+};
 pub use refusal::{JobRefusalSubject, Refusal};
 pub use status::{AgentStatus, BlockedBy, TaskStatus};
 pub use step::JobMachine;
@@ -61,10 +62,10 @@ pub struct Job {
     /// The type of work; a draft may lack it.
     #[cfg_attr(feature = "serde", serde(rename = "kind", default))]
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
-    pub kind: Option<Kind>,
+    pub kind: Option<JobKind>,
     /// The limits of the job.
     #[cfg_attr(feature = "serde", serde(rename = "limits"))]
-    pub limits: Limits,
+    pub limits: JobLimits,
     /// Tasks that must be completed before this one is assigned.
     #[cfg_attr(feature = "serde", serde(rename = "depends_on", default))]
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
@@ -75,7 +76,7 @@ pub struct Job {
     pub scheduled_for: Option<Timestamp>,
     /// The state from which both statuses derive.
     #[cfg_attr(feature = "serde", serde(rename = "life"))]
-    pub life: Life,
+    pub state: JobState,
     /// Time of the first assignment.
     #[cfg_attr(feature = "serde", serde(rename = "started_at", default))]
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
@@ -86,7 +87,7 @@ pub struct Job {
     pub attempt: u32,
     /// State of the latest process.
     #[cfg_attr(feature = "serde", serde(rename = "process"))]
-    pub process: Process,
+    pub process: ProcessState,
     /// Number of processes that ended by themselves since the last sign of progress.
     #[cfg_attr(feature = "serde", serde(rename = "exits", default))]
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
@@ -114,10 +115,10 @@ pub struct Job {
     /// The step that the agent reported last in this phase.
     #[cfg_attr(feature = "serde", serde(rename = "step", default))]
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
-    pub step: Option<StepAt>,
+    pub step: Option<ReportedStep>,
     /// The furthest point reached in this phase.
     #[cfg_attr(feature = "serde", serde(rename = "reached"))]
-    pub reached: Reached,
+    pub reached: StepProgress,
     /// Reworks of this phase since a person last looked at it.
     #[cfg_attr(feature = "serde", serde(rename = "reworks", default))]
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
@@ -130,28 +131,28 @@ pub struct Job {
     /// All reviews, oldest first.
     #[cfg_attr(feature = "serde", serde(rename = "reviews", default))]
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
-    pub reviews: Vec<Review>,
+    pub reviews: Vec<PhaseReview>,
     /// All questions, oldest first.
     #[cfg_attr(feature = "serde", serde(rename = "questions", default))]
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
-    pub questions: Vec<Question>,
+    pub questions: Vec<AgentQuestion>,
     /// All dependency requests, oldest first.
     #[cfg_attr(feature = "serde", serde(rename = "dependencies", default))]
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
-    pub dependencies: Vec<Dependency>,
+    pub dependencies: Vec<AgentDependency>,
     /// Open requests for tools, oldest first. Closed ones are dropped, because an agent may make
     /// many.
     #[cfg_attr(feature = "serde", serde(rename = "permissions", default))]
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
-    pub permissions: Vec<Permission>,
+    pub permissions: Vec<PermissionRequest>,
     /// Markers read while the agent was stopped, in stream order.
     #[cfg_attr(feature = "serde", serde(rename = "waiting", default))]
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
-    pub waiting: VecDeque<Marker>,
+    pub queued_markers: VecDeque<AgentMarker>,
     /// Messages queued for the agent until it runs again.
     #[cfg_attr(feature = "serde", serde(rename = "unsaid", default))]
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
-    pub unsaid: Vec<Message>,
+    pub queued_messages: Vec<MessageToAgent>,
     /// Tokens used over all attempts.
     #[cfg_attr(feature = "serde", serde(rename = "tokens", default))]
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
@@ -159,7 +160,7 @@ pub struct Job {
     /// The checkpoint at which the first process begins; absent to begin without earlier work.
     #[cfg_attr(feature = "serde", serde(rename = "begins_at", default))]
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
-    pub begins_at: Option<Checkpoint>,
+    pub begins_at: Option<JobCheckpoint>,
     /// The failed task that this one replaces.
     #[cfg_attr(feature = "serde", serde(rename = "retry_of", default))]
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
@@ -177,7 +178,7 @@ pub struct Job {
 /// The state of a job, which determines the status of the task and of its agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Life {
+pub enum JobState {
     /// A draft. Task `draft`, agent `idle`.
     #[cfg_attr(feature = "serde", serde(rename = "draft"))]
     Draft,
@@ -189,7 +190,7 @@ pub enum Life {
     Running,
     /// Stopped by a person or a limit. Task `in_progress`, agent `paused`.
     #[cfg_attr(feature = "serde", serde(rename = "paused"))]
-    Paused(PausedBy),
+    Paused(PauseCause),
     /// Stopped until every open question is answered. Task `in_progress`, agent `waiting_question`.
     #[cfg_attr(feature = "serde", serde(rename = "asking"))]
     Asking,
@@ -221,13 +222,13 @@ pub enum Life {
     /// Ended without success. Task `failed`, agent `failed`, or `idle` when no agent was ever
     /// started.
     #[cfg_attr(feature = "serde", serde(rename = "failed"))]
-    Failed(Failure),
+    Failed(JobFailure),
 }
 
 /// The cause of a pause, with what decides how it ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum PausedBy {
+pub enum PauseCause {
     /// Paused by a person; only a person resumes it.
     #[cfg_attr(feature = "serde", serde(rename = "user"))]
     Person,
@@ -263,22 +264,22 @@ named! {
     }
 }
 
-impl PausedBy {
+impl PauseCause {
     /// Returns the cause alone.
     pub const fn kind(&self) -> PausedByKind {
         match self {
-            PausedBy::Person => PausedByKind::Person,
-            PausedBy::RateLimit { .. } => PausedByKind::RateLimit,
-            PausedBy::Breaker { .. } => PausedByKind::Breaker,
+            PauseCause::Person => PausedByKind::Person,
+            PauseCause::RateLimit { .. } => PausedByKind::RateLimit,
+            PauseCause::Breaker { .. } => PausedByKind::Breaker,
         }
     }
 
     /// Returns the time at which the pause ends by itself.
-    pub const fn until(&self) -> Option<Timestamp> {
+    pub const fn ends_at(&self) -> Option<Timestamp> {
         match self {
-            PausedBy::Person => None,
-            PausedBy::RateLimit { until } => Some(*until),
-            PausedBy::Breaker { until, .. } => *until,
+            PauseCause::Person => None,
+            PauseCause::RateLimit { until } => Some(*until),
+            PauseCause::Breaker { until, .. } => *until,
         }
     }
 }
@@ -286,7 +287,7 @@ impl PausedBy {
 /// The state of the latest attempt's process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Process {
+pub enum ProcessState {
     /// The process exists, running or stopped.
     #[cfg_attr(feature = "serde", serde(rename = "live"))]
     Live,
@@ -298,7 +299,7 @@ pub enum Process {
 /// The step that an agent reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct StepAt {
+pub struct ReportedStep {
     /// Number of the step, from 1.
     #[cfg_attr(feature = "serde", serde(rename = "number", default))]
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
@@ -315,7 +316,7 @@ pub struct StepAt {
 /// The completed part of a phase. It never falls within a phase, so that progress does not either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Reached {
+pub struct StepProgress {
     /// Number of completed steps.
     #[cfg_attr(feature = "serde", serde(rename = "done", default))]
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
@@ -326,14 +327,14 @@ pub struct Reached {
     pub of: u32,
 }
 
-impl Reached {
+impl StepProgress {
     /// No step is completed.
-    pub const START: Reached = Reached { done: 0, of: 1 };
+    pub const START: StepProgress = StepProgress { done: 0, of: 1 };
     /// The whole phase is completed.
-    pub const END: Reached = Reached { done: 1, of: 1 };
+    pub const END: StepProgress = StepProgress { done: 1, of: 1 };
 
     /// True if this part is larger than the other.
-    pub fn is_beyond(self, other: Reached) -> bool {
+    pub fn is_beyond(self, other: StepProgress) -> bool {
         u64::from(self.done) * u64::from(other.of) > u64::from(other.done) * u64::from(self.of)
     }
 }
@@ -341,7 +342,7 @@ impl Reached {
 /// The reason why a task failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Failure {
+pub struct JobFailure {
     /// A code for programs.
     #[cfg_attr(feature = "serde", serde(rename = "code"))]
     pub code: FailureCode,
@@ -388,7 +389,7 @@ impl Default for Job {
 
 /// The changes that a fork makes to its task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fork {
+pub struct ForkOptions {
     /// Title of the new task.
     pub title: String,
     /// Instructions for the new agent, added to the description; may be empty.
@@ -404,13 +405,13 @@ impl Job {
             title: String::new(),
             description: String::new(),
             kind: None,
-            limits: Limits::default(),
+            limits: JobLimits::default(),
             depends_on: Vec::new(),
             scheduled_for: None,
-            life: Life::Draft,
+            state: JobState::Draft,
             started_at: None,
             attempt: 0,
-            process: Process::Gone,
+            process: ProcessState::Gone,
             exits: 0,
             losses: 0,
             stuck: false,
@@ -418,15 +419,15 @@ impl Job {
             interrupts: 0,
             phase: 0,
             step: None,
-            reached: Reached::START,
+            reached: StepProgress::START,
             reworks: 0,
             verifications: 0,
             reviews: Vec::new(),
             questions: Vec::new(),
             dependencies: Vec::new(),
             permissions: Vec::new(),
-            waiting: VecDeque::new(),
-            unsaid: Vec::new(),
+            queued_markers: VecDeque::new(),
+            queued_messages: Vec::new(),
             tokens: 0,
             begins_at: None,
             retry_of: None,
@@ -436,14 +437,14 @@ impl Job {
     }
 
     /// Makes the task that retries this one, known as `id`: pending, with no work done.
-    pub fn retried(&self, id: impl Into<String>) -> Job {
+    pub fn new_retry(&self, id: impl Into<String>) -> Job {
         Job {
             title: self.title.clone(),
             description: self.description.clone(),
             kind: self.kind.clone(),
             limits: self.limits,
             depends_on: self.depends_on.clone(),
-            life: Life::Pending,
+            state: JobState::Pending,
             retry_of: Some(id.into()),
             ..Job::draft()
         }
@@ -451,7 +452,7 @@ impl Job {
 
     /// Makes the task that begins at a checkpoint of this one, with no work done: pending, or a
     /// draft. The instructions become the last paragraph of its description.
-    pub fn forked(&self, checkpoint: Checkpoint, fork: Fork) -> Job {
+    pub fn new_fork(&self, checkpoint: JobCheckpoint, fork: ForkOptions) -> Job {
         let instructions = fork.instructions.trim();
         let description = match (self.description.trim_end(), instructions) {
             (description, "") => description.to_owned(),
@@ -461,14 +462,14 @@ impl Job {
         Job {
             title: fork.title,
             description,
-            life: match fork.submit {
-                true => Life::Pending,
-                false => Life::Draft,
+            state: match fork.submit {
+                true => JobState::Pending,
+                false => JobState::Draft,
             },
             begins_at: Some(checkpoint),
             retry_of: None,
             depends_on: Vec::new(),
-            ..self.retried("")
+            ..self.new_retry("")
         }
     }
 
@@ -479,30 +480,30 @@ impl Job {
 
     /// Returns the number of phases of the type; 0 for a draft without one.
     pub fn total_phases(&self) -> u32 {
-        self.kind.as_ref().map_or(0, Kind::total_phases)
+        self.kind.as_ref().map_or(0, JobKind::total_phases)
     }
 
     /// Returns the progress in whole percent, rounded: completed phases, and the completed part of
     /// the current one.
-    pub fn progress(&self) -> u32 {
+    pub fn progress_percent(&self) -> u32 {
         let total = u64::from(self.total_phases());
-        match self.life {
-            Life::Completed { .. } => return 100,
-            Life::Draft
-            | Life::Pending
-            | Life::Running
-            | Life::Paused(_)
-            | Life::Asking
-            | Life::Needing
-            | Life::Permitting
-            | Life::Verifying { .. }
-            | Life::Reviewing
-            | Life::Failed(_) => {}
+        match self.state {
+            JobState::Completed { .. } => return 100,
+            JobState::Draft
+            | JobState::Pending
+            | JobState::Running
+            | JobState::Paused(_)
+            | JobState::Asking
+            | JobState::Needing
+            | JobState::Permitting
+            | JobState::Verifying { .. }
+            | JobState::Reviewing
+            | JobState::Failed(_) => {}
         }
         if total == 0 || self.phase == 0 {
             return 0;
         }
-        let Reached { done, of } = self.reached;
+        let StepProgress { done, of } = self.reached;
         let (done, of) = (u64::from(done), u64::from(of.max(1)));
         let behind = u64::from(self.phase - 1);
         let percent = (200 * (behind * of + done) + total * of) / (2 * total * of);
@@ -510,34 +511,34 @@ impl Job {
     }
 
     /// Returns the review that is open, if there is one.
-    pub fn open_review(&self) -> Option<&Review> {
+    pub fn open_review(&self) -> Option<&PhaseReview> {
         self.reviews.iter().find(|review| review.is_open())
     }
 
     /// Returns the oldest open question.
-    pub fn open_question(&self) -> Option<&Question> {
+    pub fn open_question(&self) -> Option<&AgentQuestion> {
         self.questions.iter().find(|question| question.is_open())
     }
 
     /// Returns the oldest open dependency.
-    pub fn open_dependency(&self) -> Option<&Dependency> {
+    pub fn open_dependency(&self) -> Option<&AgentDependency> {
         self.dependencies.iter().find(|needed| needed.is_open())
     }
 
     /// Returns the failure while the task is failed.
-    pub fn failure(&self) -> Option<&Failure> {
-        match &self.life {
-            Life::Failed(failure) => Some(failure),
-            Life::Draft
-            | Life::Pending
-            | Life::Running
-            | Life::Paused(_)
-            | Life::Asking
-            | Life::Needing
-            | Life::Permitting
-            | Life::Verifying { .. }
-            | Life::Reviewing
-            | Life::Completed { .. } => None,
+    pub fn failure(&self) -> Option<&JobFailure> {
+        match &self.state {
+            JobState::Failed(failure) => Some(failure),
+            JobState::Draft
+            | JobState::Pending
+            | JobState::Running
+            | JobState::Paused(_)
+            | JobState::Asking
+            | JobState::Needing
+            | JobState::Permitting
+            | JobState::Verifying { .. }
+            | JobState::Reviewing
+            | JobState::Completed { .. } => None,
         }
     }
 }

@@ -2,8 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
 
 use super::*;
-use crate::kernel::{Machine as _, Refuse as _, Timestamp};
-use crate::table::Catalogue as _;
+use crate::kernel::{CodedRefusal as _, Machine as _, Timestamp};
+use crate::table::MachineCatalogue as _;
 
 pub(super) const NOON: Timestamp = Timestamp(1_760_356_800);
 
@@ -15,7 +15,7 @@ pub(super) struct Play {
 }
 
 impl Play {
-    pub(super) fn new(kind: Kind) -> Self {
+    pub(super) fn new(kind: JobKind) -> Self {
         let job = Job {
             title: "Shop".into(),
             description: "A shop for tea".into(),
@@ -32,7 +32,7 @@ impl Play {
     /// A running job of four reviewed phases, as `create_app` has.
     pub(super) fn running() -> Self {
         let names = ["Planning", "Design", "Development", "Testing"];
-        let mut play = Play::new(Kind::reviewed(names));
+        let mut play = Play::new(JobKind::with_reviewed_phases(names));
         play.go(Command::Submit).go(assign(&[]));
         play
     }
@@ -44,9 +44,9 @@ impl Play {
         self
     }
 
-    pub(super) fn say(&mut self, marker: Marker) -> &mut Self {
+    pub(super) fn say(&mut self, marker: AgentMarker) -> &mut Self {
         let attempt = self.job.attempt;
-        self.go(Command::Said { attempt, marker })
+        self.go(Command::MarkerRead { attempt, marker })
     }
 
     pub(super) fn code(&self, command: Command) -> &'static str {
@@ -60,10 +60,10 @@ impl Play {
         (task.name(), agent.name())
     }
 
-    pub(super) fn told(&self) -> Vec<Message> {
+    pub(super) fn sent_messages(&self) -> Vec<MessageToAgent> {
         let mut told = vec![];
         for effect in &self.effects {
-            if let Effect::Tell { say, .. } = effect {
+            if let Effect::SendMessage { messages: say, .. } = effect {
                 told.extend(say.iter().cloned());
             }
         }
@@ -72,13 +72,13 @@ impl Play {
 
     pub(super) fn logged(&self) -> Vec<String> {
         let line = |effect: &Effect| match effect {
-            Effect::Log(_) => Some(JobMachine::effect(effect)),
+            Effect::Log(_) => Some(JobMachine::describe_effect(effect)),
             _ => None,
         };
         self.effects.iter().filter_map(line).collect()
     }
 
-    pub(super) fn wants(&self) -> Vec<Level> {
+    pub(super) fn wants(&self) -> Vec<ProcessLevel> {
         let want = |effect: &Effect| match effect {
             Effect::Signal { want, .. } => Some(*want),
             _ => None,
@@ -137,8 +137,8 @@ pub(super) fn assign(completed: &[&str]) -> Command {
     }
 }
 
-pub(super) fn phase_complete(phase: u32) -> Marker {
-    Marker::PhaseComplete {
+pub(super) fn phase_complete(phase: u32) -> AgentMarker {
+    AgentMarker::PhaseComplete {
         phase,
         deliverables: (1..=9).map(|n| format!("docs/planning/0{n}.md")).collect(),
     }

@@ -1,7 +1,7 @@
 //! Reasons why a job refuses a command.
 
-use super::{Action, AgentStatus, Job, TaskStatus, allowed_actions};
-use crate::kernel::{Refuse, Timestamp};
+use super::{AgentStatus, Job, JobAction, TaskStatus, allowed_actions};
+use crate::kernel::{CodedRefusal, Timestamp};
 
 named! {
     /// An item of a job, or a text of a command, that a refusal is about.
@@ -32,7 +32,7 @@ pub enum Refusal {
         /// Current status of its agent.
         agent: AgentStatus,
         /// The actions allowed instead.
-        allowed: Vec<Action>,
+        allowed: Vec<JobAction>,
     },
     /// The draft lacks required fields.
     #[error("the task lacks {}", missing.join(", "))]
@@ -156,7 +156,7 @@ impl Refusal {
     }
 
     /// Sets the command's name in a refusal of the state.
-    pub(super) fn of(mut self, name: &'static str) -> Self {
+    pub(super) fn for_command(mut self, name: &'static str) -> Self {
         if let Refusal::NotAllowed { command, .. } = &mut self {
             *command = name;
         }
@@ -164,7 +164,7 @@ impl Refusal {
     }
 }
 
-impl Refuse for Refusal {
+impl CodedRefusal for Refusal {
     fn code(&self) -> &'static str {
         match self {
             Refusal::NotAllowed { .. } => "not_allowed",

@@ -1,6 +1,6 @@
 //! Status names of task and agent, derived from the one state of the job.
 
-use super::{Job, Life};
+use super::{Job, JobState};
 
 named! {
     /// The status of a task.
@@ -61,48 +61,48 @@ named! {
 impl Job {
     /// Returns the status of the task.
     pub fn task_status(&self) -> TaskStatus {
-        match self.life {
-            Life::Draft => TaskStatus::Draft,
-            Life::Pending => TaskStatus::Pending,
-            Life::Running
-            | Life::Paused(_)
-            | Life::Asking
-            | Life::Needing
-            | Life::Permitting
-            | Life::Verifying { .. } => TaskStatus::InProgress,
-            Life::Reviewing => TaskStatus::Review,
-            Life::Completed { .. } => TaskStatus::Completed,
-            Life::Failed(_) => TaskStatus::Failed,
+        match self.state {
+            JobState::Draft => TaskStatus::Draft,
+            JobState::Pending => TaskStatus::Pending,
+            JobState::Running
+            | JobState::Paused(_)
+            | JobState::Asking
+            | JobState::Needing
+            | JobState::Permitting
+            | JobState::Verifying { .. } => TaskStatus::InProgress,
+            JobState::Reviewing => TaskStatus::Review,
+            JobState::Completed { .. } => TaskStatus::Completed,
+            JobState::Failed(_) => TaskStatus::Failed,
         }
     }
 
     /// Returns the status of the agent.
     pub fn agent_status(&self) -> AgentStatus {
-        match self.life {
-            Life::Draft | Life::Pending => AgentStatus::Idle,
-            Life::Running => AgentStatus::Running,
-            Life::Paused(_) => AgentStatus::Paused,
-            Life::Asking | Life::Permitting => AgentStatus::WaitingQuestion,
-            Life::Needing => AgentStatus::WaitingDependency,
-            Life::Verifying { .. } | Life::Reviewing => AgentStatus::WaitingReview,
-            Life::Completed { .. } => AgentStatus::Completed,
-            Life::Failed(_) if self.attempt == 0 => AgentStatus::Idle,
-            Life::Failed(_) => AgentStatus::Failed,
+        match self.state {
+            JobState::Draft | JobState::Pending => AgentStatus::Idle,
+            JobState::Running => AgentStatus::Running,
+            JobState::Paused(_) => AgentStatus::Paused,
+            JobState::Asking | JobState::Permitting => AgentStatus::WaitingQuestion,
+            JobState::Needing => AgentStatus::WaitingDependency,
+            JobState::Verifying { .. } | JobState::Reviewing => AgentStatus::WaitingReview,
+            JobState::Completed { .. } => AgentStatus::Completed,
+            JobState::Failed(_) if self.attempt == 0 => AgentStatus::Idle,
+            JobState::Failed(_) => AgentStatus::Failed,
         }
     }
 
     /// Returns the thing that the agent waits for.
     pub fn blocked_by(&self) -> Option<BlockedBy> {
-        match self.life {
-            Life::Asking | Life::Permitting => Some(BlockedBy::Question),
-            Life::Needing => Some(BlockedBy::Dependency),
-            Life::Verifying { .. } | Life::Reviewing => Some(BlockedBy::Review),
-            Life::Draft
-            | Life::Pending
-            | Life::Running
-            | Life::Paused(_)
-            | Life::Completed { .. }
-            | Life::Failed(_) => None,
+        match self.state {
+            JobState::Asking | JobState::Permitting => Some(BlockedBy::Question),
+            JobState::Needing => Some(BlockedBy::Dependency),
+            JobState::Verifying { .. } | JobState::Reviewing => Some(BlockedBy::Review),
+            JobState::Draft
+            | JobState::Pending
+            | JobState::Running
+            | JobState::Paused(_)
+            | JobState::Completed { .. }
+            | JobState::Failed(_) => None,
         }
     }
 }

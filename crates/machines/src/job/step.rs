@@ -1,19 +1,20 @@
 //! The transition rules of jobs: the dispatch of commands, and the rules of drafts, the queue,
 //! pauses and the end.
 
-use super::turn::Turn;
+use super::transition::Transition;
 use super::{
-    Checkpoint, Command, Edit, Effect, Event, Fact, FailureCode, Job, JobRefusalSubject, Life,
-    Process, Reached, Refusal, TimerKind, Trigger, allowed_actions, violations,
+    Command, DraftChanges, Effect, FailureCode, Job, JobCheckpoint, JobNotification,
+    JobRefusalSubject, JobState, ProcessState, Refusal, StepProgress, TimerKind, TransitionFact,
+    TransitionTrigger, allowed_actions, violations,
 };
-use crate::kernel::{Advice, Machine, Step, Timestamp, Violation};
+use crate::kernel::{CommandAdvice, Machine, MachineStep, Timestamp, Violation};
 use std::collections::BTreeSet;
 
 /// The state machine of jobs.
 #[derive(Debug, Clone, Copy)]
 pub struct JobMachine;
 
-pub(super) type Outcome = Result<Step<Job, Effect>, Refusal>;
+pub(super) type Outcome = Result<MachineStep<Job, Effect>, Refusal>;
 
 impl Machine for JobMachine {
     type State = Job;
@@ -23,17 +24,17 @@ impl Machine for JobMachine {
 
     fn step(job: &Job, command: Command, at: Timestamp) -> Outcome {
         let name = command.name();
-        let turn = Turn::new(job, at);
+        let turn = Transition::new(job, at);
         match command {
-            Command::Edit(change) => edit(turn, change),
-            Command::Submit => submit(turn),
-            Command::Assign { completed, held_by } => assign(turn, &completed, held_by),
-            Command::Redirect { from, to } => redirect(turn, &from, to),
-            Command::Said { attempt, marker } => turn.said(attempt, marker),
-            Command::Tokens { attempt, used } => turn.tokens(attempt, used),
+            Command::Edit(change) => edit_draft(turn, change),
+            Command::Submit => submit_draft(turn),
+            Command::Assign { completed, held_by } => assign_agent(turn, &completed, held_by),
+            Command::Redirect { from, to } => redirect_dependency(turn, &from, to),
+            Command::MarkerRead { attempt, marker } => turn.on_marker(attempt, marker),
+            Command::CountTokens { attempt, used } => turn.count_tokens(attempt, used),
             Command::AgentExit { attempt, code } => turn.agent_exit(attempt, code),
             Command::SpawnFailed { attempt, message } => turn.spawn_failed(attempt, message),
-            Command::Recover { attempt } => turn.recover(attempt),
+            Command::Recover { attempt } => turn.on_process_lost(attempt),
             Command::VerificationPassed {
                 verification,
                 review,
@@ -43,93 +44,93 @@ impl Machine for JobMachine {
                 verification,
                 issues,
             } => turn.verification_failed(verification, issues),
-            Command::Approve { review, comment } => turn.approve(&review, comment),
+            Command::Approve { review, comment } => turn.approve_phase(&review, comment),
             Command::RequestChanges { review, feedback } => turn.request_changes(&review, feedback),
-            Command::Answer { question, text } => turn.answer(&question, &text),
-            Command::Skip { question } => turn.skip(&question),
+            Command::Answer { question, text } => turn.answer_question(&question, &text),
+            Command::Skip { question } => turn.skip_question(&question),
             Command::QuestionTimeout { question } => turn.question_timeout(&question),
-            Command::Provide { dependency } => turn.provide(&dependency),
-            Command::Reject { dependency, reason } => turn.reject(&dependency, reason),
+            Command::Provide { dependency } => turn.provide_dependency(&dependency),
+            Command::Reject { dependency, reason } => turn.reject_dependency(&dependency, reason),
             Command::DependencyTimeout { dependency } => turn.dependency_timeout(&dependency),
-            Command::Pause => turn.pause(),
-            Command::Resume => turn.resume(),
+            Command::Pause => turn.pause_agent(),
+            Command::Resume => turn.resume_agent(),
             Command::RateLimitReset => turn.rate_limit_reset(),
             Command::CheckpointDue => turn.checkpoint_due(),
             Command::SaveCheckpoint => turn.save_checkpoint(),
-            Command::Stuck { attempt } => turn.stuck(attempt),
-            Command::Shed { attempt } => turn.shed(attempt),
-            Command::Say { id, text } => turn.say_to_agent(id, text),
-            Command::Unsay { id } => turn.unsay(&id),
-            Command::Interrupt => turn.interrupt(),
-            Command::Permit { permission } => turn.permit(permission),
-            Command::Deny { permission, reason } => turn.deny(permission, reason),
+            Command::Stuck { attempt } => turn.on_stuck_agent(attempt),
+            Command::EvictStoppedAgent { attempt } => turn.evict_stopped_agent(attempt),
+            Command::SendMessage { id, text } => turn.send_user_message(id, text),
+            Command::WithdrawMessage { id } => turn.withdraw_message(&id),
+            Command::Interrupt => turn.interrupt_agent(),
+            Command::Permit { permission } => turn.permit_tool(permission),
+            Command::Deny { permission, reason } => turn.deny_tool(permission, reason),
             Command::Breaker {
                 reason,
                 ends,
                 until,
-            } => turn.breaker(reason, ends, until),
-            Command::Cancel => cancel(turn),
+            } => turn.on_breaker(reason, ends, until),
+            Command::Cancel => cancel_task(turn),
             Command::Restore {
                 checkpoint,
                 held_by,
-            } => restore(turn, checkpoint, held_by),
-            Command::Retry { new } => retry(turn, new),
-            Command::Fork { new, checkpoint } => fork(turn, new, checkpoint),
-            Command::Archive => archive(turn),
-            Command::Delete { dependents } => delete(turn, dependents),
+            } => restore_checkpoint(turn, checkpoint, held_by),
+            Command::Retry { new } => retry_task(turn, new),
+            Command::Fork { new, checkpoint } => fork_task(turn, new, checkpoint),
+            Command::Archive => archive_task(turn),
+            Command::Delete { dependents } => delete_task(turn, dependents),
         }
-        .map_err(|refusal| refusal.of(name))
+        .map_err(|refusal| refusal.for_command(name))
     }
 
-    fn status(job: &Job) -> &'static str {
+    fn status_name(job: &Job) -> &'static str {
         job.task_status().name()
     }
 
     fn violations(job: &Job) -> Vec<Violation> {
-        violations::violations(job)
+        violations::find_violations(job)
     }
 
-    fn advice(job: &Job) -> Vec<Advice> {
-        let target = |action: super::Action| match action {
-            super::Action::Approve | super::Action::RequestChanges => {
+    fn advice(job: &Job) -> Vec<CommandAdvice> {
+        let target = |action: super::JobAction| match action {
+            super::JobAction::Approve | super::JobAction::RequestChanges => {
                 job.open_review().map(|review| review.id.clone())
             }
-            super::Action::Answer | super::Action::Skip => {
+            super::JobAction::Answer | super::JobAction::Skip => {
                 job.open_question().map(|question| question.id.clone())
             }
-            super::Action::Provide | super::Action::Reject => {
+            super::JobAction::Provide | super::JobAction::Reject => {
                 job.open_dependency().map(|needed| needed.id.clone())
             }
-            super::Action::Permit | super::Action::Deny => {
+            super::JobAction::Permit | super::JobAction::Deny => {
                 job.permissions.first().map(|wanted| wanted.id.clone())
             }
-            super::Action::Edit
-            | super::Action::Checkpoint
-            | super::Action::Restore
-            | super::Action::Fork
-            | super::Action::Say
-            | super::Action::Interrupt
-            | super::Action::Submit
-            | super::Action::Delete
-            | super::Action::Cancel
-            | super::Action::Pause
-            | super::Action::Resume
-            | super::Action::Archive
-            | super::Action::Retry => None,
+            super::JobAction::Edit
+            | super::JobAction::Checkpoint
+            | super::JobAction::Restore
+            | super::JobAction::Fork
+            | super::JobAction::Say
+            | super::JobAction::Interrupt
+            | super::JobAction::Submit
+            | super::JobAction::Delete
+            | super::JobAction::Cancel
+            | super::JobAction::Pause
+            | super::JobAction::Resume
+            | super::JobAction::Archive
+            | super::JobAction::Retry => None,
         };
-        let advice = |action: super::Action| Advice {
+        let advice = |action: super::JobAction| CommandAdvice {
             target: target(action),
-            ..Advice::verb(action.name())
+            ..CommandAdvice::without_target(action.name())
         };
         allowed_actions(job).into_iter().map(advice).collect()
     }
 }
 
-fn edit(mut turn: Turn, change: Edit) -> Outcome {
-    if turn.job.life != Life::Draft {
+fn edit_draft(mut turn: Transition, change: DraftChanges) -> Outcome {
+    if turn.job.state != JobState::Draft {
         return Err(Refusal::not_allowed(&turn.job));
     }
-    let Edit {
+    let DraftChanges {
         title,
         description,
         kind,
@@ -164,11 +165,11 @@ fn edit(mut turn: Turn, change: Edit) -> Outcome {
     if let Some(scheduled_for) = scheduled_for {
         job.scheduled_for = scheduled_for;
     }
-    turn.done()
+    turn.finish_transition()
 }
 
-fn submit(mut turn: Turn) -> Outcome {
-    if turn.job.life != Life::Draft {
+fn submit_draft(mut turn: Transition) -> Outcome {
+    if turn.job.state != JobState::Draft {
         return Err(Refusal::not_allowed(&turn.job));
     }
     let job = &turn.job;
@@ -183,17 +184,21 @@ fn submit(mut turn: Turn) -> Outcome {
     if !missing.is_empty() {
         return Err(Refusal::Incomplete { missing });
     }
-    turn.enter(Life::Pending, Trigger::Submit, vec![]);
-    turn.push(Effect::Enqueue);
+    turn.enter_state(JobState::Pending, TransitionTrigger::Submit, vec![]);
+    turn.push_effect(Effect::Enqueue);
     if let Some(at) = turn.job.scheduled_for {
         let kind = TimerKind::Scheduled;
-        turn.push(Effect::Timer { at, kind });
+        turn.push_effect(Effect::Timer { at, kind });
     }
-    turn.done()
+    turn.finish_transition()
 }
 
-fn assign(mut turn: Turn, completed: &BTreeSet<String>, held_by: Option<String>) -> Outcome {
-    if turn.job.life != Life::Pending {
+fn assign_agent(
+    mut turn: Transition,
+    completed: &BTreeSet<String>,
+    held_by: Option<String>,
+) -> Outcome {
+    if turn.job.state != JobState::Pending {
         return Err(Refusal::not_allowed(&turn.job));
     }
     if let Some(scheduled_for) = turn.job.scheduled_for
@@ -217,56 +222,65 @@ fn assign(mut turn: Turn, completed: &BTreeSet<String>, held_by: Option<String>)
     turn.job.started_at = Some(turn.at);
     match turn.job.begins_at.clone() {
         None => turn.begin_phase(1),
-        Some(checkpoint) => turn.begin_at(checkpoint)?,
+        Some(checkpoint) => turn.begin_at_checkpoint(checkpoint)?,
     }
-    turn.enter(Life::Running, Trigger::Assign, vec![]);
-    turn.notify(Event::TaskStarted);
-    turn.done()
+    turn.enter_state(JobState::Running, TransitionTrigger::Assign, vec![]);
+    turn.notify_people(JobNotification::TaskStarted);
+    turn.finish_transition()
 }
 
-fn redirect(mut turn: Turn, from: &str, to: String) -> Outcome {
-    match turn.job.life {
-        Life::Draft | Life::Pending => {}
-        Life::Running
-        | Life::Paused(_)
-        | Life::Asking
-        | Life::Needing
-        | Life::Permitting
-        | Life::Verifying { .. }
-        | Life::Reviewing
-        | Life::Completed { .. }
-        | Life::Failed(_) => return Err(Refusal::not_allowed(&turn.job)),
+fn redirect_dependency(mut turn: Transition, from: &str, to: String) -> Outcome {
+    match turn.job.state {
+        JobState::Draft | JobState::Pending => {}
+        JobState::Running
+        | JobState::Paused(_)
+        | JobState::Asking
+        | JobState::Needing
+        | JobState::Permitting
+        | JobState::Verifying { .. }
+        | JobState::Reviewing
+        | JobState::Completed { .. }
+        | JobState::Failed(_) => return Err(Refusal::not_allowed(&turn.job)),
     }
     for id in &mut turn.job.depends_on {
         if id == from {
             id.clone_from(&to);
         }
     }
-    turn.done()
+    turn.finish_transition()
 }
 
-fn cancel(mut turn: Turn) -> Outcome {
-    let queued = turn.job.life == Life::Pending;
+fn cancel_task(mut turn: Transition) -> Outcome {
+    let queued = turn.job.state == JobState::Pending;
     if !queued {
         turn.may_fail()?;
     }
     let message = "cancelled by a person".to_owned();
-    turn.fail(FailureCode::Cancelled, message, None, Trigger::Cancel);
+    turn.fail_task(
+        FailureCode::Cancelled,
+        message,
+        None,
+        TransitionTrigger::Cancel,
+    );
     if queued {
-        turn.push(Effect::RemoveFromQueue);
+        turn.push_effect(Effect::RemoveFromQueue);
     }
-    turn.done()
+    turn.finish_transition()
 }
 
-fn restore(mut turn: Turn, checkpoint: Checkpoint, held_by: Option<String>) -> Outcome {
-    match turn.job.life {
-        Life::Paused(_)
-        | Life::Asking
-        | Life::Needing
-        | Life::Permitting
-        | Life::Verifying { .. }
-        | Life::Reviewing => {}
-        Life::Failed(_) => {
+fn restore_checkpoint(
+    mut turn: Transition,
+    checkpoint: JobCheckpoint,
+    held_by: Option<String>,
+) -> Outcome {
+    match turn.job.state {
+        JobState::Paused(_)
+        | JobState::Asking
+        | JobState::Needing
+        | JobState::Permitting
+        | JobState::Verifying { .. }
+        | JobState::Reviewing => {}
+        JobState::Failed(_) => {
             if let Some(by) = &turn.job.retried_by {
                 return Err(Refusal::AlreadyRetried { by: by.clone() });
             }
@@ -278,47 +292,47 @@ fn restore(mut turn: Turn, checkpoint: Checkpoint, held_by: Option<String>) -> O
                 return Err(Refusal::WorkspaceBusy { by });
             }
         }
-        Life::Draft | Life::Pending | Life::Running | Life::Completed { .. } => {
+        JobState::Draft | JobState::Pending | JobState::Running | JobState::Completed { .. } => {
             return Err(Refusal::not_allowed(&turn.job));
         }
     }
     let id = checkpoint.id.clone();
-    turn.close();
-    turn.begin_at(checkpoint)?;
-    turn.progressed();
-    turn.enter(
-        Life::Running,
-        Trigger::Restore,
-        vec![("checkpointId", Fact::Text(id))],
+    turn.close_requests();
+    turn.begin_at_checkpoint(checkpoint)?;
+    turn.reset_failure_counts();
+    turn.enter_state(
+        JobState::Running,
+        TransitionTrigger::Restore,
+        vec![("checkpointId", TransitionFact::Text(id))],
     );
-    turn.done()
+    turn.finish_transition()
 }
 
-fn retry(mut turn: Turn, new: String) -> Outcome {
-    match (&turn.job.life, &turn.job.retried_by) {
-        (Life::Failed(_), None) => {}
-        (Life::Failed(_), Some(by)) => return Err(Refusal::AlreadyRetried { by: by.clone() }),
+fn retry_task(mut turn: Transition, new: String) -> Outcome {
+    match (&turn.job.state, &turn.job.retried_by) {
+        (JobState::Failed(_), None) => {}
+        (JobState::Failed(_), Some(by)) => return Err(Refusal::AlreadyRetried { by: by.clone() }),
         (
-            Life::Draft
-            | Life::Pending
-            | Life::Running
-            | Life::Paused(_)
-            | Life::Asking
-            | Life::Needing
-            | Life::Permitting
-            | Life::Verifying { .. }
-            | Life::Reviewing
-            | Life::Completed { .. },
+            JobState::Draft
+            | JobState::Pending
+            | JobState::Running
+            | JobState::Paused(_)
+            | JobState::Asking
+            | JobState::Needing
+            | JobState::Permitting
+            | JobState::Verifying { .. }
+            | JobState::Reviewing
+            | JobState::Completed { .. },
             _,
         ) => return Err(Refusal::not_allowed(&turn.job)),
     }
     turn.job.retried_by = Some(new.clone());
-    turn.push(Effect::CreateRetry { id: new });
-    turn.done()
+    turn.push_effect(Effect::CreateRetry { id: new });
+    turn.finish_transition()
 }
 
 /// Creates a fork; the job itself does not change.
-fn fork(mut turn: Turn, new: String, checkpoint: Checkpoint) -> Outcome {
+fn fork_task(mut turn: Transition, new: String, checkpoint: JobCheckpoint) -> Outcome {
     if turn.job.attempt == 0 {
         return Err(Refusal::not_allowed(&turn.job));
     }
@@ -326,113 +340,118 @@ fn fork(mut turn: Turn, new: String, checkpoint: Checkpoint) -> Outcome {
     if phase == 0 || phase > total {
         return Err(Refusal::NoSuchPhase { phase, total });
     }
-    turn.push(Effect::CreateFork {
+    turn.push_effect(Effect::CreateFork {
         id: new,
         checkpoint,
     });
-    turn.done()
+    turn.finish_transition()
 }
 
-fn archive(mut turn: Turn) -> Outcome {
-    match turn.job.life {
-        Life::Completed { .. } if !turn.job.archived => {
+fn archive_task(mut turn: Transition) -> Outcome {
+    match turn.job.state {
+        JobState::Completed { .. } if !turn.job.archived => {
             turn.job.archived = true;
-            turn.done()
+            turn.finish_transition()
         }
-        Life::Completed { .. }
-        | Life::Draft
-        | Life::Pending
-        | Life::Running
-        | Life::Paused(_)
-        | Life::Asking
-        | Life::Needing
-        | Life::Permitting
-        | Life::Verifying { .. }
-        | Life::Reviewing
-        | Life::Failed(_) => Err(Refusal::not_allowed(&turn.job)),
+        JobState::Completed { .. }
+        | JobState::Draft
+        | JobState::Pending
+        | JobState::Running
+        | JobState::Paused(_)
+        | JobState::Asking
+        | JobState::Needing
+        | JobState::Permitting
+        | JobState::Verifying { .. }
+        | JobState::Reviewing
+        | JobState::Failed(_) => Err(Refusal::not_allowed(&turn.job)),
     }
 }
 
 /// Deletes the job by an effect of the store; the state does not change.
-fn delete(mut turn: Turn, dependents: Vec<String>) -> Outcome {
-    match turn.job.life {
-        Life::Draft | Life::Completed { .. } | Life::Failed(_) => {}
-        Life::Pending
-        | Life::Running
-        | Life::Paused(_)
-        | Life::Asking
-        | Life::Needing
-        | Life::Permitting
-        | Life::Verifying { .. }
-        | Life::Reviewing => return Err(Refusal::not_allowed(&turn.job)),
+fn delete_task(mut turn: Transition, dependents: Vec<String>) -> Outcome {
+    match turn.job.state {
+        JobState::Draft | JobState::Completed { .. } | JobState::Failed(_) => {}
+        JobState::Pending
+        | JobState::Running
+        | JobState::Paused(_)
+        | JobState::Asking
+        | JobState::Needing
+        | JobState::Permitting
+        | JobState::Verifying { .. }
+        | JobState::Reviewing => return Err(Refusal::not_allowed(&turn.job)),
     }
     if !dependents.is_empty() {
         return Err(Refusal::DependedOn { tasks: dependents });
     }
-    turn.push(Effect::Remove);
-    turn.done()
+    turn.push_effect(Effect::Remove);
+    turn.finish_transition()
 }
 
-impl Turn {
+impl Transition {
     /// Pauses the agent for a person. Only a running one: in any other state it is stopped already.
-    fn pause(mut self) -> Outcome {
-        self.running()?;
-        self.enter(
-            Life::Paused(super::PausedBy::Person),
-            Trigger::Pause,
-            vec![("pausedBy", Fact::Text("user".into()))],
+    fn pause_agent(mut self) -> Outcome {
+        self.require_running()?;
+        self.enter_state(
+            JobState::Paused(super::PauseCause::Person),
+            TransitionTrigger::Pause,
+            vec![("pausedBy", TransitionFact::Text("user".into()))],
         );
-        self.snapshot(super::SnapshotReason::UserPause);
-        self.done()
+        self.save_snapshot(super::SnapshotReason::UserPause);
+        self.finish_transition()
     }
 
-    fn resume(mut self) -> Outcome {
-        match self.job.life {
-            Life::Paused(_) => {
-                self.go_on(Trigger::Resume, vec![]);
-                self.done()
+    fn resume_agent(mut self) -> Outcome {
+        match self.job.state {
+            JobState::Paused(_) => {
+                self.resume_running(TransitionTrigger::Resume, vec![]);
+                self.finish_transition()
             }
-            Life::Draft
-            | Life::Pending
-            | Life::Running
-            | Life::Asking
-            | Life::Needing
-            | Life::Permitting
-            | Life::Verifying { .. }
-            | Life::Reviewing
-            | Life::Completed { .. }
-            | Life::Failed(_) => Err(Refusal::not_allowed(&self.job)),
+            JobState::Draft
+            | JobState::Pending
+            | JobState::Running
+            | JobState::Asking
+            | JobState::Needing
+            | JobState::Permitting
+            | JobState::Verifying { .. }
+            | JobState::Reviewing
+            | JobState::Completed { .. }
+            | JobState::Failed(_) => Err(Refusal::not_allowed(&self.job)),
         }
     }
 
     /// Ends a pause that ends by itself, and no other.
     fn rate_limit_reset(mut self) -> Outcome {
-        let Life::Paused(by) = &self.job.life else {
+        let JobState::Paused(by) = &self.job.state else {
             return Err(Refusal::not_allowed(&self.job));
         };
-        let Some(until) = by.until() else {
+        let Some(until) = by.ends_at() else {
             return Err(Refusal::not_allowed(&self.job));
         };
         if self.at < until {
             return Err(Refusal::NotDue { until });
         }
-        self.go_on(Trigger::RateLimitReset, vec![]);
-        self.done()
+        self.resume_running(TransitionTrigger::RateLimitReset, vec![]);
+        self.finish_transition()
     }
 
-    fn breaker(mut self, reason: String, ends: bool, until: Option<Timestamp>) -> Outcome {
+    fn on_breaker(mut self, reason: String, ends: bool, until: Option<Timestamp>) -> Outcome {
         if ends {
             self.may_fail()?;
-            self.fail(FailureCode::Breaker, reason, None, Trigger::ErrorFatal);
-            return self.done();
+            self.fail_task(
+                FailureCode::Breaker,
+                reason,
+                None,
+                TransitionTrigger::ErrorFatal,
+            );
+            return self.finish_transition();
         }
-        self.running()?;
-        self.broken(reason, until, Trigger::Pause, vec![]);
-        self.done()
+        self.require_running()?;
+        self.pause_by_breaker(reason, until, TransitionTrigger::Pause, vec![]);
+        self.finish_transition()
     }
 
-    pub(super) fn running(&self) -> Result<(), Refusal> {
-        if self.job.life == Life::Running {
+    pub(super) fn require_running(&self) -> Result<(), Refusal> {
+        if self.job.state == JobState::Running {
             Ok(())
         } else {
             Err(Refusal::not_allowed(&self.job))
@@ -440,7 +459,7 @@ impl Turn {
     }
 
     /// Refuses the reports of an attempt that is not the current one.
-    pub(super) fn fence(&self, attempt: u32) -> Result<(), Refusal> {
+    pub(super) fn require_current_attempt(&self, attempt: u32) -> Result<(), Refusal> {
         let current = self.job.attempt;
         if attempt == current && attempt > 0 {
             Ok(())
@@ -450,7 +469,7 @@ impl Turn {
     }
 
     /// Resets the counts of failed processes after a sign of progress.
-    pub(super) fn progressed(&mut self) {
+    pub(super) fn reset_failure_counts(&mut self) {
         self.job.exits = 0;
         self.job.losses = 0;
         self.job.stuck = false;
@@ -458,11 +477,11 @@ impl Turn {
     }
 
     /// Marks the phase as reached in full, by the agent's own report.
-    pub(super) fn reach_end(&mut self) {
-        self.job.reached = Reached::END;
+    pub(super) fn mark_phase_reached(&mut self) {
+        self.job.reached = StepProgress::END;
     }
 
-    pub(super) fn process_gone(&mut self) {
-        self.job.process = Process::Gone;
+    pub(super) fn mark_process_gone(&mut self) {
+        self.job.process = ProcessState::Gone;
     }
 }

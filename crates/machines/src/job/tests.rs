@@ -3,15 +3,19 @@
 
 use super::play::{NOON, Play, assign, phase_complete};
 use super::*;
-use crate::kernel::{Machine as _, Refuse as _, Timestamp};
-use crate::table::Catalogue as _;
+use crate::kernel::{CodedRefusal as _, Machine as _, Timestamp};
+use crate::table::MachineCatalogue as _;
 
-fn ask(id: &str, text: &str) -> Marker {
-    Marker::Question(Question::asked(id, text, true))
+fn ask(id: &str, text: &str) -> AgentMarker {
+    AgentMarker::Question(AgentQuestion::without_options(id, text, true))
 }
 
-fn need(id: &str, required: bool) -> Marker {
-    Marker::DependencyRequest(Dependency::requested(id, "STRIPE_SECRET_KEY", required))
+fn need(id: &str, required: bool) -> AgentMarker {
+    AgentMarker::DependencyRequest(AgentDependency::on_env_variable(
+        id,
+        "STRIPE_SECRET_KEY",
+        required,
+    ))
 }
 
 fn answer(question: &str, text: &str) -> Command {
@@ -21,16 +25,16 @@ fn answer(question: &str, text: &str) -> Command {
     }
 }
 
-fn step(number: u32, of: u32) -> Marker {
-    Marker::Step(StepAt {
+fn step(number: u32, of: u32) -> AgentMarker {
+    AgentMarker::Step(ReportedStep {
         number,
         of,
         name: "03_users".into(),
     })
 }
 
-fn fatal() -> Marker {
-    Marker::ErrorFatal {
+fn fatal() -> AgentMarker {
+    AgentMarker::ErrorFatal {
         message: "no network".into(),
         details: None,
     }
@@ -50,7 +54,10 @@ fn assigning_starts_the_first_process_with_the_first_phase() {
     let play = Play::running();
     assert_eq!(play.pair(), ("in_progress", "running"));
     assert_eq!(play.spawned(), Some((1, SpawnFrom::Start)));
-    assert_eq!(play.told(), [Message::PhaseStart { phase: 1 }]);
+    assert_eq!(
+        play.sent_messages(),
+        [MessageToAgent::PhaseStart { phase: 1 }]
+    );
     assert_eq!(
         play.logged(),
         [
@@ -62,11 +69,11 @@ fn assigning_starts_the_first_process_with_the_first_phase() {
 
 #[test]
 fn a_job_waits_for_its_time_for_other_tasks_and_for_its_workspace() {
-    let mut play = Play::new(Kind::Custom);
-    play.go(Command::Edit(Edit {
+    let mut play = Play::new(JobKind::Custom);
+    play.go(Command::Edit(DraftChanges {
         depends_on: Some(vec!["task_a".into()]),
         scheduled_for: Some(Some(Timestamp(NOON.0 + 60))),
-        ..Edit::default()
+        ..DraftChanges::default()
     }));
     play.go(Command::Submit);
     assert_eq!(play.code(assign(&["task_a"])), "scheduled_later");
@@ -92,12 +99,12 @@ fn a_finished_phase_is_verified_in_progress_and_then_reviewed() {
     play.say(phase_complete(1));
     assert_eq!(play.pair(), ("in_progress", "waiting_review"));
     assert_eq!(play.job.blocked_by(), Some(BlockedBy::Review));
-    assert_eq!(play.wants(), [Level::Paused]);
+    assert_eq!(play.wants(), [ProcessLevel::Paused]);
     assert!(matches!(play.effects[0], Effect::Signal { .. }));
     let Effect::Log(moved) = &play.effects[1] else {
         panic!("{:?}", play.effects)
     };
-    assert_eq!(moved.metadata, [("phase", Fact::Number(1))]);
+    assert_eq!(moved.metadata, [("phase", TransitionFact::Number(1))]);
     play.go(Command::VerificationPassed {
         verification: 1,
         review: "rev_a".into(),
@@ -109,8 +116,8 @@ fn a_finished_phase_is_verified_in_progress_and_then_reviewed() {
         _ => None,
     });
     let metadata = vec![
-        ("phase", Fact::Number(1)),
-        ("deliverables", Fact::Number(7)),
+        ("phase", TransitionFact::Number(1)),
+        ("deliverables", TransitionFact::Number(7)),
     ];
     assert_eq!(found, Some(metadata));
     assert_eq!(play.pair(), ("review", "waiting_review"));
@@ -119,7 +126,7 @@ fn a_finished_phase_is_verified_in_progress_and_then_reviewed() {
         ["task in_progress → review (PHASE_COMPLETE)"]
     );
     assert_eq!(play.job.open_review().unwrap().id, "rev_a");
-    assert_eq!(play.job.progress(), 25);
+    assert_eq!(play.job.progress_percent(), 25);
 }
 
 #[test]
@@ -131,18 +138,18 @@ fn approval_tells_the_agent_before_it_wakes() {
         comment: Some("fine".into()),
     });
     assert_eq!(
-        play.told(),
+        play.sent_messages(),
         [
-            Message::ReviewApproved {
+            MessageToAgent::ReviewApproved {
                 review,
                 feedback: Some("fine".into())
             },
-            Message::PhaseStart { phase: 2 }
+            MessageToAgent::PhaseStart { phase: 2 }
         ]
     );
     let awake = Effect::Signal {
         attempt: 1,
-        want: Level::Running,
+        want: ProcessLevel::Running,
     };
     assert_eq!(play.effects.last(), Some(&awake));
     assert_eq!(play.job.current_phase(), Some(2));
@@ -150,7 +157,7 @@ fn approval_tells_the_agent_before_it_wakes() {
 
 #[test]
 fn the_last_approval_is_logged_as_two_moves_each() {
-    let mut play = Play::new(Kind::reviewed(["Planning"]));
+    let mut play = Play::new(JobKind::with_reviewed_phases(["Planning"]));
     play.go(Command::Submit).go(assign(&[]));
     play.reach_review();
     play.approve();
@@ -163,9 +170,12 @@ fn the_last_approval_is_logged_as_two_moves_each() {
             "agent running → completed (APPROVE)",
         ]
     );
-    assert_eq!((play.wants(), play.told()), (vec![Level::Ended], vec![]));
+    assert_eq!(
+        (play.wants(), play.sent_messages()),
+        (vec![ProcessLevel::Ended], vec![])
+    );
     assert!(play.effects.contains(&Effect::ZipArtifacts));
-    assert_eq!(play.job.progress(), 100);
+    assert_eq!(play.job.progress_percent(), 100);
 }
 
 #[test]
@@ -180,11 +190,11 @@ fn requested_changes_come_back_with_the_feedback() {
     play.go(change("prices are missing"));
     assert_eq!(play.pair(), ("in_progress", "running"));
     let reason = "prices are missing".into();
-    let rejected = Message::ReviewRejected {
+    let rejected = MessageToAgent::ReviewRejected {
         review: review.clone(),
         reason,
     };
-    assert_eq!(play.told(), [rejected]);
+    assert_eq!(play.sent_messages(), [rejected]);
     assert_eq!(play.code(change("again")), "already_settled");
 }
 
@@ -196,13 +206,13 @@ fn the_fourth_failing_verification_fails_the_task() {
         assert_eq!(play.pair(), ("in_progress", "running"));
         let issues = vec!["01_idea.md is too short".into()];
         let (phase, attempt, of) = (1, rework, 3);
-        let message = Message::Rework {
+        let message = MessageToAgent::Rework {
             phase,
             attempt,
             of,
             issues,
         };
-        assert_eq!(play.told(), [message]);
+        assert_eq!(play.sent_messages(), [message]);
     }
     play.say(phase_complete(1)).fail_verification();
     assert_eq!(play.pair(), ("failed", "failed"));
@@ -229,7 +239,7 @@ fn a_phase_without_review_leads_to_the_next_one() {
         name: name.into(),
         review,
     };
-    let mut play = Play::new(Kind::Phased {
+    let mut play = Play::new(JobKind::Phased {
         phases: vec![phase("draft", false), phase("final", false)],
         complete_on_exit: true,
     });
@@ -243,7 +253,10 @@ fn a_phase_without_review_leads_to_the_next_one() {
     };
     play.go(passed(1));
     assert_eq!(play.spawned(), Some((2, SpawnFrom::Latest)));
-    assert_eq!(play.told(), [Message::PhaseStart { phase: 2 }]);
+    assert_eq!(
+        play.sent_messages(),
+        [MessageToAgent::PhaseStart { phase: 2 }]
+    );
     play.exit(0).go(passed(2));
     assert_eq!(play.pair(), ("completed", "completed"));
     assert_eq!(play.job.reviews, []);
@@ -251,15 +264,21 @@ fn a_phase_without_review_leads_to_the_next_one() {
 
 #[test]
 fn custom_work_completes_by_its_own_marker_only() {
-    let mut play = Play::new(Kind::Custom);
+    let mut play = Play::new(JobKind::Custom);
     play.go(Command::Submit).go(assign(&[]));
     play.say(phase_complete(1));
-    assert!(matches!(play.told()[..], [Message::ProtocolError { .. }]));
-    play.say(Marker::CustomComplete);
+    assert!(matches!(
+        play.sent_messages()[..],
+        [MessageToAgent::ProtocolError { .. }]
+    ));
+    play.say(AgentMarker::CustomComplete);
     assert_eq!(play.pair(), ("completed", "completed"));
     let mut phased = Play::running();
-    phased.say(Marker::CustomComplete);
-    assert!(matches!(phased.told()[..], [Message::ProtocolError { .. }]));
+    phased.say(AgentMarker::CustomComplete);
+    assert!(matches!(
+        phased.sent_messages()[..],
+        [MessageToAgent::ProtocolError { .. }]
+    ));
     assert_eq!(phased.pair(), ("in_progress", "running"));
 }
 
@@ -275,8 +294,8 @@ fn the_agent_stays_stopped_until_the_last_answer() {
     assert_eq!(play.code(answer("q_2", "red")), "already_settled");
     play.go(answer("q_1", "green"));
     assert_eq!(play.pair(), ("in_progress", "running"));
-    assert_eq!(play.told().len(), 2);
-    assert_eq!(play.wants(), [Level::Running]);
+    assert_eq!(play.sent_messages().len(), 2);
+    assert_eq!(play.wants(), [ProcessLevel::Running]);
 }
 
 #[test]
@@ -286,11 +305,11 @@ fn a_question_answered_before_does_not_stop_the_agent() {
         .go(answer("q_1", "green"));
     play.say(ask("q_9", "Which tea? "));
     assert_eq!(play.pair(), ("in_progress", "running"));
-    let known = Message::QuestionAnswer {
+    let known = MessageToAgent::QuestionAnswer {
         question: "q_1".into(),
         answer: "green".into(),
     };
-    assert_eq!((play.told(), play.wants()), (vec![known], vec![]));
+    assert_eq!((play.sent_messages(), play.wants()), (vec![known], vec![]));
 }
 
 #[test]
@@ -308,9 +327,9 @@ fn a_question_or_request_read_twice_is_one() {
 fn an_answer_must_be_one_of_the_options() {
     let mut play = Play::running();
     let options = vec!["Green".into(), "Black".into()];
-    play.say(Marker::Question(Question {
+    play.say(AgentMarker::Question(AgentQuestion {
         options,
-        ..Question::asked("q_1", "Which tea?", true)
+        ..AgentQuestion::without_options("q_1", "Which tea?", true)
     }));
     assert_eq!(play.code(answer("q_1", "white")), "not_an_option");
     play.go(answer("q_1", " green "));
@@ -331,21 +350,21 @@ fn time_decides_optional_questions_and_recalls_required_ones() {
     assert_eq!(play.code(skip), "question_required");
     play.go(timeout());
     assert_eq!(play.pair(), ("in_progress", "waiting_question"));
-    let asked = Effect::Notify(Event::QuestionAsked { id: "q_1".into() });
+    let asked = Effect::Notify(JobNotification::QuestionAsked { id: "q_1".into() });
     assert!(play.effects.contains(&asked));
     let mut play = Play::running();
-    play.say(Marker::Question(Question::asked(
+    play.say(AgentMarker::Question(AgentQuestion::without_options(
         "q_1",
         "Which tea?",
         false,
     )));
     play.go(timeout());
     assert_eq!(play.pair(), ("in_progress", "running"));
-    let skipped = Message::QuestionAnswer {
+    let skipped = MessageToAgent::QuestionAnswer {
         question: "q_1".into(),
         answer: "skip".into(),
     };
-    assert_eq!(play.told(), [skipped]);
+    assert_eq!(play.sent_messages(), [skipped]);
 }
 
 #[test]
@@ -356,14 +375,17 @@ fn a_dependency_is_asked_for_once() {
     play.go(Command::Provide {
         dependency: "dep_1".into(),
     });
-    let provided = Message::DependencyProvided {
+    let provided = MessageToAgent::DependencyProvided {
         name: "STRIPE_SECRET_KEY".into(),
-        value: Value::Kept,
+        value: DependencyValue::Kept,
     };
-    assert_eq!(play.told(), std::slice::from_ref(&provided));
+    assert_eq!(play.sent_messages(), std::slice::from_ref(&provided));
     play.say(need("dep_2", true));
     assert_eq!(play.pair(), ("in_progress", "running"));
-    assert_eq!((play.told(), play.wants()), (vec![provided], vec![]));
+    assert_eq!(
+        (play.sent_messages(), play.wants()),
+        (vec![provided], vec![])
+    );
 }
 
 #[test]
@@ -383,18 +405,18 @@ fn a_required_dependency_fails_the_task_and_an_optional_one_does_not() {
         let mut play = Play::running();
         play.say(need("dep_1", true)).go(command);
         assert_eq!(play.job.failure().unwrap().code, code);
-        assert_eq!(play.wants(), [Level::Ended]);
+        assert_eq!(play.wants(), [ProcessLevel::Ended]);
     }
     let mut play = Play::running();
     play.say(need("dep_1", false)).go(reject());
     assert_eq!(play.pair(), ("in_progress", "running"));
     let mut play = Play::running();
     play.say(need("dep_1", false)).go(timeout());
-    let empty = Message::DependencyProvided {
+    let empty = MessageToAgent::DependencyProvided {
         name: "STRIPE_SECRET_KEY".into(),
-        value: Value::Text(String::new()),
+        value: DependencyValue::Text(String::new()),
     };
-    assert_eq!(play.told(), [empty]);
+    assert_eq!(play.sent_messages(), [empty]);
 }
 
 #[test]
@@ -405,7 +427,7 @@ fn markers_read_while_stopped_have_their_turn_in_order() {
     play.say(phase_complete(1));
     play.go(answer("q_1", "green"));
     assert_eq!(play.pair(), ("in_progress", "waiting_dependency"));
-    assert_eq!((play.wants(), play.told()), (vec![], vec![]));
+    assert_eq!((play.wants(), play.sent_messages()), (vec![], vec![]));
     play.go(Command::Provide {
         dependency: "dep_1".into(),
     });
@@ -413,7 +435,7 @@ fn markers_read_while_stopped_have_their_turn_in_order() {
     play.go(answer("q_2", "blue"));
     assert_eq!(play.pair(), ("in_progress", "waiting_review"));
     play.fail_verification();
-    assert_eq!(play.told().len(), 4);
+    assert_eq!(play.sent_messages().len(), 4);
 }
 
 #[test]
@@ -423,7 +445,7 @@ fn a_fatal_error_drops_what_waits() {
         .say(phase_complete(1))
         .say(fatal());
     assert_eq!(play.pair(), ("failed", "failed"));
-    assert_eq!(play.job.waiting.len(), 0);
+    assert_eq!(play.job.queued_markers.len(), 0);
     assert_eq!(play.job.questions[0].status, QuestionStatus::Skipped);
 }
 
@@ -441,7 +463,7 @@ fn a_fatal_error_after_a_finished_phase_leaves_the_review_alone() {
 fn many_steps_take_one_place_in_the_queue() {
     let mut play = Play::running();
     play.go(Command::Pause).say(step(1, 9)).say(step(2, 9));
-    assert_eq!(play.job.waiting.len(), 1);
+    assert_eq!(play.job.queued_markers.len(), 1);
     play.go(Command::Resume);
     assert_eq!(play.job.step.as_ref().unwrap().number, 2);
 }
@@ -450,7 +472,7 @@ fn many_steps_take_one_place_in_the_queue() {
 fn a_rate_limit_ends_by_itself_but_never_ends_a_persons_pause() {
     let until = Timestamp(NOON.0 + 60);
     let mut play = Play::running();
-    play.say(Marker::RateLimit { until });
+    play.say(AgentMarker::RateLimit { until });
     assert_eq!(play.pair(), ("in_progress", "paused"));
     assert_eq!(play.code(Command::RateLimitReset), "not_due");
     play.at = until;
@@ -459,11 +481,11 @@ fn a_rate_limit_ends_by_itself_but_never_ends_a_persons_pause() {
     play.go(Command::Pause);
     assert_eq!(play.code(Command::RateLimitReset), "not_allowed");
     let until = Timestamp(until.0 + 60);
-    play.say(Marker::RateLimit { until });
-    assert_eq!(play.job.life, Life::Paused(PausedBy::Person));
+    play.say(AgentMarker::RateLimit { until });
+    assert_eq!(play.job.state, JobState::Paused(PauseCause::Person));
     play.go(Command::Resume);
-    let limited = Life::Paused(PausedBy::RateLimit { until });
-    assert_eq!(play.job.life, limited);
+    let limited = JobState::Paused(PauseCause::RateLimit { until });
+    assert_eq!(play.job.state, limited);
 }
 
 #[test]
@@ -499,7 +521,7 @@ fn words_of_an_earlier_attempt_are_stale() {
     let mut play = Play::running();
     play.exit(1);
     let marker = phase_complete(1);
-    let said = Command::Said { attempt: 1, marker };
+    let said = Command::MarkerRead { attempt: 1, marker };
     assert_eq!(play.code(said), "stale_attempt");
     let code = Some(0);
     let exit = Command::AgentExit { attempt: 1, code };
@@ -513,15 +535,15 @@ fn an_exit_while_somebody_else_must_move_is_normal() {
     assert_eq!(play.pair(), ("in_progress", "waiting_question"));
     play.go(answer("q_1", "green"));
     assert_eq!(play.spawned(), Some((2, SpawnFrom::Latest)));
-    let green = Message::QuestionAnswer {
+    let green = MessageToAgent::QuestionAnswer {
         question: "q_1".into(),
         answer: "green".into(),
     };
-    assert_eq!(play.told(), [green]);
+    assert_eq!(play.sent_messages(), [green]);
     play.reach_review();
     play.exit(0).approve();
     assert_eq!(play.spawned(), Some((3, SpawnFrom::Latest)));
-    assert_eq!(play.told().len(), 2);
+    assert_eq!(play.sent_messages().len(), 2);
 }
 
 #[test]
@@ -536,14 +558,14 @@ fn a_process_that_cannot_start_fails_the_task() {
 
 #[test]
 fn cancelling_in_the_queue_leaves_the_agent_idle() {
-    let mut play = Play::new(Kind::Custom);
+    let mut play = Play::new(JobKind::Custom);
     play.go(Command::Submit).go(Command::Cancel);
     assert_eq!(play.pair(), ("failed", "idle"));
     assert!(play.effects.contains(&Effect::RemoveFromQueue));
     let mut play = Play::running();
     play.go(Command::Cancel);
     assert_eq!(play.pair(), ("failed", "failed"));
-    assert_eq!(play.wants(), [Level::Ended]);
+    assert_eq!(play.wants(), [ProcessLevel::Ended]);
 }
 
 #[test]
@@ -562,16 +584,16 @@ fn a_review_is_not_cancelled() {
     else {
         panic!("{refused:?}");
     };
-    assert!(allowed.contains(&Action::RequestChanges), "{allowed:?}");
+    assert!(allowed.contains(&JobAction::RequestChanges), "{allowed:?}");
 }
 
 #[test]
 fn restoring_ends_the_old_process_and_starts_at_the_checkpoint() {
     let restore = |held_by: Option<&str>| Command::Restore {
-        checkpoint: Checkpoint {
+        checkpoint: JobCheckpoint {
             id: "cp_1".into(),
             phase: 1,
-            step: Some(StepAt {
+            step: Some(ReportedStep {
                 number: 3,
                 of: 9,
                 name: "03_users".into(),
@@ -585,10 +607,13 @@ fn restoring_ends_the_old_process_and_starts_at_the_checkpoint() {
     play.say(ask("q_1", "Which tea?"))
         .go(restore(Some("task_a")));
     assert_eq!(play.pair(), ("in_progress", "running"));
-    assert_eq!(play.wants(), [Level::Ended]);
+    assert_eq!(play.wants(), [ProcessLevel::Ended]);
     let from = SpawnFrom::Checkpoint("cp_1".into());
     assert_eq!(play.spawned(), Some((2, from)));
-    assert_eq!((play.job.progress(), play.job.waiting.len()), (8, 0));
+    assert_eq!(
+        (play.job.progress_percent(), play.job.queued_markers.len()),
+        (8, 0)
+    );
     play.go(Command::Cancel);
     assert_eq!(play.code(restore(Some("task_a"))), "workspace_busy");
     play.go(restore(None));
@@ -606,7 +631,7 @@ fn a_retry_is_a_new_task_and_happens_once() {
     play.go(Command::Cancel).go(retry());
     assert_eq!(play.job.retried_by.as_deref(), Some("task_2"));
     assert_eq!(play.code(retry()), "already_retried");
-    let new = play.job.retried("task_1");
+    let new = play.job.new_retry("task_1");
     assert_eq!(new.task_status(), TaskStatus::Pending);
     assert_eq!(new.retry_of.as_deref(), Some("task_1"));
     assert_eq!(JobMachine::violations(&new), []);
@@ -614,7 +639,7 @@ fn a_retry_is_a_new_task_and_happens_once() {
 
 #[test]
 fn what_others_depend_on_is_not_deleted() {
-    let play = Play::new(Kind::Custom);
+    let play = Play::new(JobKind::Custom);
     let dependents = vec!["task_b".into()];
     assert_eq!(play.code(Command::Delete { dependents }), "depended_on");
 }
@@ -622,15 +647,15 @@ fn what_others_depend_on_is_not_deleted() {
 #[test]
 fn progress_of_phase_two_step_three_of_five_is_forty() {
     let mut play = Play::running();
-    assert_eq!(play.job.progress(), 0);
+    assert_eq!(play.job.progress_percent(), 0);
     play.reach_review();
     play.approve().say(step(3, 5));
-    assert_eq!(play.job.progress(), 40);
+    assert_eq!(play.job.progress_percent(), 40);
     play.say(step(7, 5)).say(step(1, 5));
-    assert_eq!(play.job.progress(), 40);
+    assert_eq!(play.job.progress_percent(), 40);
     assert_eq!(play.job.step.as_ref().unwrap().number, 1);
     play.reach_review();
-    assert_eq!(play.job.progress(), 50);
+    assert_eq!(play.job.progress_percent(), 50);
 }
 
 #[test]
@@ -638,21 +663,23 @@ fn the_queue_of_markers_is_bounded() {
     let mut play = Play::running();
     play.go(Command::Pause);
     for n in 0..MARKERS_WAITING_MAX {
-        play.job.waiting.push_back(ask(&format!("q_{n}"), "again?"));
+        play.job
+            .queued_markers
+            .push_back(ask(&format!("q_{n}"), "again?"));
     }
     let marker = ask("q_last", "again?");
-    let said = Command::Said { attempt: 1, marker };
+    let said = Command::MarkerRead { attempt: 1, marker };
     assert_eq!(play.code(said), "too_many_waiting");
 }
 
 #[test]
 fn the_table_shows_every_pair_of_statuses() {
-    let labels: std::collections::BTreeSet<String> = JobMachine::states()
+    let labels: std::collections::BTreeSet<String> = JobMachine::sample_states()
         .iter()
-        .map(|(_, job)| JobMachine::label(job))
+        .map(|(_, job)| JobMachine::state_label(job))
         .collect();
     assert_eq!(labels.len(), super::walk::PAIRS.len());
-    for (name, job) in JobMachine::states() {
+    for (name, job) in JobMachine::sample_states() {
         assert_eq!(JobMachine::violations(&job), [], "{name}");
     }
 }

@@ -3,7 +3,7 @@
 
 use super::play::{NOON, Play, assign, phase_complete};
 use super::*;
-use crate::kernel::{Machine as _, Refuse as _, Timestamp};
+use crate::kernel::{CodedRefusal as _, Machine as _, Timestamp};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
@@ -27,9 +27,9 @@ pub(super) const PAIRS: [(&str, &str); 11] = [
 /// A command whose ids and numbers are filled in from the current job.
 #[derive(Debug, Clone)]
 enum Move {
-    Act(Action),
-    Say(Marker),
-    SayStale(Marker),
+    Act(JobAction),
+    Say(AgentMarker),
+    SayStale(AgentMarker),
     Assign,
     Passed,
     Failed,
@@ -62,58 +62,58 @@ fn fill(job: &Job, tick: usize, wanted: Move) -> Command {
         .map_or_else(|| "perm_none".into(), |wanted| wanted.id.clone());
     match wanted {
         Move::Stuck => Command::Stuck { attempt },
-        Move::Shed => Command::Shed { attempt },
+        Move::Shed => Command::EvictStoppedAgent { attempt },
         Move::Act(action) => match action {
-            Action::Submit => Command::Submit,
-            Action::Delete => Command::Delete { dependents: vec![] },
-            Action::Cancel => Command::Cancel,
-            Action::Pause => Command::Pause,
-            Action::Resume => Command::Resume,
-            Action::Approve => Command::Approve {
+            JobAction::Submit => Command::Submit,
+            JobAction::Delete => Command::Delete { dependents: vec![] },
+            JobAction::Cancel => Command::Cancel,
+            JobAction::Pause => Command::Pause,
+            JobAction::Resume => Command::Resume,
+            JobAction::Approve => Command::Approve {
                 review,
                 comment: None,
             },
-            Action::RequestChanges => Command::RequestChanges {
+            JobAction::RequestChanges => Command::RequestChanges {
                 review,
                 feedback: "more".into(),
             },
-            Action::Archive => Command::Archive,
-            Action::Retry => Command::Retry {
+            JobAction::Archive => Command::Archive,
+            JobAction::Retry => Command::Retry {
                 new: "task_new".into(),
             },
-            Action::Answer => Command::Answer {
+            JobAction::Answer => Command::Answer {
                 question,
                 text: "yes".into(),
             },
-            Action::Provide => Command::Provide { dependency },
-            Action::Reject => Command::Reject {
+            JobAction::Provide => Command::Provide { dependency },
+            JobAction::Reject => Command::Reject {
                 dependency,
                 reason: "no".into(),
             },
-            Action::Edit => Command::Edit(Edit::default()),
-            Action::Skip => Command::Skip { question },
-            Action::Permit => Command::Permit { permission },
-            Action::Deny => Command::Deny {
+            JobAction::Edit => Command::Edit(DraftChanges::default()),
+            JobAction::Skip => Command::Skip { question },
+            JobAction::Permit => Command::Permit { permission },
+            JobAction::Deny => Command::Deny {
                 permission,
                 reason: "no".into(),
             },
-            Action::Checkpoint => Command::SaveCheckpoint,
-            Action::Restore => restore(1),
-            Action::Fork => Command::Fork {
+            JobAction::Checkpoint => Command::SaveCheckpoint,
+            JobAction::Restore => restore(1),
+            JobAction::Fork => Command::Fork {
                 new: "task_fork".into(),
                 checkpoint: checkpoint(1),
             },
-            Action::Say => Command::Say {
+            JobAction::Say => Command::SendMessage {
                 id: format!("say_{tick}"),
                 text: "tea".into(),
             },
-            Action::Interrupt => Command::Interrupt,
+            JobAction::Interrupt => Command::Interrupt,
         },
-        Move::Say(marker) => Command::Said {
+        Move::Say(marker) => Command::MarkerRead {
             attempt,
             marker: fresh(marker, tick),
         },
-        Move::SayStale(marker) => Command::Said {
+        Move::SayStale(marker) => Command::MarkerRead {
             attempt: attempt.saturating_sub(1),
             marker,
         },
@@ -155,8 +155,8 @@ fn restore(phase: u32) -> Command {
     }
 }
 
-fn checkpoint(phase: u32) -> Checkpoint {
-    Checkpoint {
+fn checkpoint(phase: u32) -> JobCheckpoint {
+    JobCheckpoint {
         id: "cp_1".into(),
         phase,
         step: None,
@@ -164,81 +164,81 @@ fn checkpoint(phase: u32) -> Checkpoint {
 }
 
 /// Gives every question and request an id of its own, as the reader of the output does.
-fn fresh(marker: Marker, tick: usize) -> Marker {
+fn fresh(marker: AgentMarker, tick: usize) -> AgentMarker {
     match marker {
-        Marker::Question(question) => Marker::Question(Question {
+        AgentMarker::Question(question) => AgentMarker::Question(AgentQuestion {
             id: format!("q_{tick}"),
             ..question
         }),
-        Marker::DependencyRequest(needed) => Marker::DependencyRequest(Dependency {
+        AgentMarker::DependencyRequest(needed) => AgentMarker::DependencyRequest(AgentDependency {
             id: format!("dep_{tick}"),
             ..needed
         }),
-        Marker::Permission(wanted) => Marker::Permission(Permission {
+        AgentMarker::Permission(wanted) => AgentMarker::Permission(PermissionRequest {
             id: format!("perm_{tick}"),
             ..wanted
         }),
-        Marker::TurnEnded { .. } => Marker::TurnEnded {
+        AgentMarker::TurnEnded { .. } => AgentMarker::TurnEnded {
             question: format!("q_{tick}"),
         },
-        marker @ (Marker::PhaseComplete { .. }
-        | Marker::CustomComplete
-        | Marker::RateLimit { .. }
-        | Marker::ErrorFatal { .. }
-        | Marker::ErrorNotify { .. }
-        | Marker::Step(_)
-        | Marker::Withdrawn { .. }
-        | Marker::TurnLimited
-        | Marker::Malformed { .. }) => marker,
+        marker @ (AgentMarker::PhaseComplete { .. }
+        | AgentMarker::CustomComplete
+        | AgentMarker::RateLimit { .. }
+        | AgentMarker::ErrorFatal { .. }
+        | AgentMarker::ErrorNotify { .. }
+        | AgentMarker::Step(_)
+        | AgentMarker::Withdrawn { .. }
+        | AgentMarker::TurnLimited
+        | AgentMarker::Malformed { .. }) => marker,
     }
 }
 
-fn any_marker() -> impl Strategy<Value = Marker> {
+fn any_marker() -> impl Strategy<Value = AgentMarker> {
     prop_oneof![
         6 => (1u32..4).prop_map(phase_complete),
-        1 => Just(Marker::CustomComplete),
+        1 => Just(AgentMarker::CustomComplete),
         4 => ("[ab]", any::<bool>()).prop_map(|(text, required)| {
-            Marker::Question(Question::asked("", text, required))
+            AgentMarker::Question(AgentQuestion::without_options("", text, required))
         }),
         4 => ("[AB]", any::<bool>()).prop_map(|(name, required)| {
-            Marker::DependencyRequest(Dependency::requested("", name, required))
+            AgentMarker::DependencyRequest(AgentDependency::on_env_variable("", name, required))
         }),
-        2 => (0i64..600).prop_map(|seconds| Marker::RateLimit { until: Timestamp(NOON.0 + seconds) }),
-        1 => Just(Marker::ErrorFatal { message: "gone".into(), details: None }),
-        1 => Just(Marker::ErrorNotify { message: "slow".into() }),
+        2 => (0i64..600).prop_map(|seconds| AgentMarker::RateLimit { until: Timestamp(NOON.0 + seconds) }),
+        1 => Just(AgentMarker::ErrorFatal { message: "gone".into(), details: None }),
+        1 => Just(AgentMarker::ErrorNotify { message: "slow".into() }),
         3 => (0u32..6, 0u32..6).prop_map(|(number, of)| {
-            Marker::Step(StepAt { number, of, name: "idea".into() })
+            AgentMarker::Step(ReportedStep { number, of, name: "idea".into() })
         }),
-        2 => "[rs]".prop_map(|request| Marker::Permission(Permission {
+        2 => "[rs]".prop_map(|request| AgentMarker::Permission(PermissionRequest {
             id: String::new(), request, tool: "Bash".into()
         })),
-        1 => "[rs]".prop_map(|request| Marker::Withdrawn { request }),
-        1 => Just(Marker::TurnEnded { question: String::new() }),
-        1 => Just(Marker::TurnLimited),
-        1 => Just(Marker::Malformed { details: "no type".into() }),
+        1 => "[rs]".prop_map(|request| AgentMarker::Withdrawn { request }),
+        1 => Just(AgentMarker::TurnEnded { question: String::new() }),
+        1 => Just(AgentMarker::TurnLimited),
+        1 => Just(AgentMarker::Malformed { details: "no type".into() }),
     ]
 }
 
 fn any_move() -> impl Strategy<Value = Move> {
     // Commands that end a job are rare, so that walks get far.
     let going = [
-        Action::Pause,
-        Action::Resume,
-        Action::Resume,
-        Action::Approve,
-        Action::Approve,
-        Action::RequestChanges,
-        Action::Answer,
-        Action::Answer,
-        Action::Provide,
-        Action::Provide,
-        Action::Permit,
-        Action::Permit,
-        Action::Say,
+        JobAction::Pause,
+        JobAction::Resume,
+        JobAction::Resume,
+        JobAction::Approve,
+        JobAction::Approve,
+        JobAction::RequestChanges,
+        JobAction::Answer,
+        JobAction::Answer,
+        JobAction::Provide,
+        JobAction::Provide,
+        JobAction::Permit,
+        JobAction::Permit,
+        JobAction::Say,
     ];
     prop_oneof![
         12 => prop::sample::select(going.to_vec()).prop_map(Move::Act),
-        3 => prop::sample::select(Action::ALL.to_vec()).prop_map(Move::Act),
+        3 => prop::sample::select(JobAction::ALL.to_vec()).prop_map(Move::Act),
         12 => any_marker().prop_map(Move::Say),
         1 => any_marker().prop_map(Move::SayStale),
         1 => Just(Move::Assign),
@@ -256,11 +256,11 @@ fn any_move() -> impl Strategy<Value = Move> {
     ]
 }
 
-fn any_kind() -> impl Strategy<Value = Kind> {
+fn any_kind() -> impl Strategy<Value = JobKind> {
     let phases = prop::collection::vec(any::<bool>(), 1..4);
     prop_oneof![
-        1 => Just(Kind::Custom),
-        4 => (phases, any::<bool>()).prop_map(|(reviews, complete_on_exit)| Kind::Phased {
+        1 => Just(JobKind::Custom),
+        4 => (phases, any::<bool>()).prop_map(|(reviews, complete_on_exit)| JobKind::Phased {
             phases: reviews
                 .into_iter()
                 .map(|review| PhaseSpec { name: "phase".into(), review })
@@ -271,18 +271,18 @@ fn any_kind() -> impl Strategy<Value = Kind> {
 }
 
 fn is_final(job: &Job) -> bool {
-    matches!(job.life, Life::Completed { .. } | Life::Failed(_))
+    matches!(job.state, JobState::Completed { .. } | JobState::Failed(_))
 }
 
 /// Walks; after every accepted command `check` gets the job before, the command, and the step.
 fn walk(
-    kind: Kind,
+    kind: JobKind,
     moves: Vec<(Move, i64)>,
     mut check: impl FnMut(&Job, &Command, &Job, &[Effect]) -> Result<(), TestCaseError>,
 ) -> Result<(), TestCaseError> {
     let mut job = Play::new(kind).job;
     let mut now = NOON;
-    let start = [(Move::Act(Action::Submit), 0)];
+    let start = [(Move::Act(JobAction::Submit), 0)];
     for (tick, (wanted, seconds)) in start.into_iter().chain(moves).enumerate() {
         now = Timestamp(now.0 + seconds);
         let command = fill(&job, tick, wanted);
@@ -343,7 +343,7 @@ proptest! {
             prop_assert!(after.attempt >= before.attempt);
             let restored = matches!(command, Command::Restore { .. });
             if before.phase == after.phase && !restored {
-                prop_assert!(after.progress() >= before.progress(), "{:?}", command);
+                prop_assert!(after.progress_percent() >= before.progress_percent(), "{:?}", command);
             }
             Ok(())
         })?;
@@ -352,7 +352,7 @@ proptest! {
     #[test]
     fn an_ended_task_is_left_only_by_a_restore(kind in any_kind(), moves in moves()) {
         walk(kind, moves, |before, command, after, _| {
-            if is_final(before) && before.life != after.life {
+            if is_final(before) && before.state != after.state {
                 prop_assert!(matches!(command, Command::Restore { .. }), "{:?}", command);
                 prop_assert_eq!(before.task_status(), TaskStatus::Failed);
             }
@@ -368,8 +368,8 @@ proptest! {
             for effect in effects {
                 let Effect::Log(moved) = effect else { continue };
                 let place = match moved.entity {
-                    Entity::Task => &mut task,
-                    Entity::Agent => &mut agent,
+                    TransitionEntity::Task => &mut task,
+                    TransitionEntity::Agent => &mut agent,
                 };
                 prop_assert_eq!(*place, moved.from, "{:?}", command);
                 *place = moved.to;
@@ -382,7 +382,7 @@ proptest! {
 
     #[test]
     fn the_process_is_where_the_effects_bring_it(kind in any_kind(), moves in moves()) {
-        let mut processes: Vec<(u32, Level)> = vec![];
+        let mut processes: Vec<(u32, ProcessLevel)> = vec![];
         walk(kind, moves, |_, command, after, effects| {
             // An exit or a loss is observed, not requested.
             if let Command::AgentExit { attempt, .. } | Command::Recover { attempt }
@@ -392,23 +392,23 @@ proptest! {
             }
             for effect in effects {
                 match effect {
-                    Effect::Spawn { attempt, .. } => processes.push((*attempt, Level::Running)),
+                    Effect::Spawn { attempt, .. } => processes.push((*attempt, ProcessLevel::Running)),
                     Effect::Signal { attempt, want } => {
                         processes.retain(|(number, _)| number != attempt);
-                        if *want != Level::Ended {
+                        if *want != ProcessLevel::Ended {
                             processes.push((*attempt, *want));
                         }
                     }
-                    Effect::Tell { attempt, .. } => {
+                    Effect::SendMessage { attempt, .. } => {
                         prop_assert!(processes.iter().any(|(number, _)| number == attempt));
                     }
                     _ => {}
                 }
             }
-            let expected = match (after.process, &after.life) {
-                (Process::Gone, _) => vec![],
-                (Process::Live, Life::Running) => vec![(after.attempt, Level::Running)],
-                (Process::Live, _) => vec![(after.attempt, Level::Paused)],
+            let expected = match (after.process, &after.state) {
+                (ProcessState::Gone, _) => vec![],
+                (ProcessState::Live, JobState::Running) => vec![(after.attempt, ProcessLevel::Running)],
+                (ProcessState::Live, _) => vec![(after.attempt, ProcessLevel::Paused)],
             };
             prop_assert_eq!(&processes, &expected, "{:?}", command);
             Ok(())
@@ -419,9 +419,9 @@ proptest! {
     fn allowed_actions_are_exactly_those_accepted(kind in any_kind(), moves in moves()) {
         walk(kind, moves, |_, _, job, _| {
             let allowed = allowed_actions(job);
-            for action in Action::ALL {
+            for action in JobAction::ALL {
                 let outcome = JobMachine::step(job, fill(job, 999, Move::Act(action)), NOON);
-                prop_assert_eq!(outcome.is_ok(), allowed.contains(&action), "{:?} {:?}", action, job.life);
+                prop_assert_eq!(outcome.is_ok(), allowed.contains(&action), "{:?} {:?}", action, job.state);
                 if let Err(refusal) = outcome {
                     prop_assert!(["not_allowed", "already_retried", "question_required"].contains(&refusal.code()), "{}", refusal);
                 }

@@ -2,54 +2,57 @@
 //! three.
 
 use super::{
-    Command, Config, Effect, Event, Facts, Graph, Id, NodeSpec, OrchestrateMachine, PhaseEnd, Run,
-    Status, Trace,
+    Command, Effect, NodeId, NodeSpec, NodeStatus, OrchestrateMachine, OrchestrationEvent,
+    OrchestrationLimits, OrchestrationState, PhaseEnd, RunFacts, TaskFacts, TaskGraph,
 };
 use crate::kernel::Actor;
-use crate::table::{Catalogue, EARLIER};
+use crate::table::{MachineCatalogue, PAST_TIME};
 use std::sync::Arc;
 
 const RETRY_LIMIT: u32 = 3;
-const FIRST_PHASE: [(&str, Status); 4] = [
-    ("T1.1", Status::Completed),
-    ("T1.2", Status::Completed),
-    ("T1.3", Status::Completed),
-    ("T1.9", Status::Completed),
+const FIRST_PHASE: [(&str, NodeStatus); 4] = [
+    ("T1.1", NodeStatus::Completed),
+    ("T1.2", NodeStatus::Completed),
+    ("T1.3", NodeStatus::Completed),
+    ("T1.9", NodeStatus::Completed),
 ];
 
-impl Catalogue for OrchestrateMachine {
+impl MachineCatalogue for OrchestrateMachine {
     const KIND: &'static str = "orchestrate";
 
-    fn states() -> Vec<(&'static str, Run)> {
-        use Status::{Completed, Failed, InProgress};
+    fn sample_states() -> Vec<(&'static str, OrchestrationState)> {
+        use NodeStatus::{Completed, Failed, InProgress};
         let first = ("T1.1", Completed);
         vec![
-            ("pending", run(&[], 0)),
+            ("pending", sample_run(&[], 0)),
             ("pending, its need in progress", behind_one_in_progress()),
-            ("ready", run(&[first], 0)),
+            ("ready", sample_run(&[first], 0)),
             (
                 "ready, no free place",
-                run(&[first, ("T1.9", InProgress)], 0),
+                sample_run(&[first, ("T1.9", InProgress)], 0),
             ),
-            ("in progress", run(&[first, ("T1.2", InProgress)], 0)),
+            ("in progress", sample_run(&[first, ("T1.2", InProgress)], 0)),
             (
                 "in progress, begun ahead",
-                run(&[("T1.1", InProgress), ("T1.2", InProgress)], 0),
+                sample_run(&[("T1.1", InProgress), ("T1.2", InProgress)], 0),
             ),
             (
                 "in progress, last run",
-                run(&[first, ("T1.2", InProgress)], RETRY_LIMIT - 1),
+                sample_run(&[first, ("T1.2", InProgress)], RETRY_LIMIT - 1),
             ),
-            ("failed", run(&[first, ("T1.2", Failed)], RETRY_LIMIT)),
-            ("blocked", run(&[("T1.1", Failed)], 0)),
-            ("completed", run(&[first, ("T1.2", Completed)], 0)),
-            ("phase complete", run(&FIRST_PHASE, 0)),
+            (
+                "failed",
+                sample_run(&[first, ("T1.2", Failed)], RETRY_LIMIT),
+            ),
+            ("blocked", sample_run(&[("T1.1", Failed)], 0)),
+            ("completed", sample_run(&[first, ("T1.2", Completed)], 0)),
+            ("phase complete", sample_run(&FIRST_PHASE, 0)),
             ("all done", all_done()),
         ]
     }
 
-    fn commands() -> Vec<(&'static str, Command)> {
-        let id = || Id::from("T1.2");
+    fn sample_commands() -> Vec<(&'static str, Command)> {
+        let id = || NodeId::from("T1.2");
         let fail = |retry| Command::Fail {
             id: id(),
             reason: Some("tests red".into()),
@@ -89,47 +92,52 @@ impl Catalogue for OrchestrateMachine {
         ]
     }
 
-    fn label(run: &Run) -> String {
+    fn state_label(run: &OrchestrationState) -> String {
         if run.all_done() {
             return "all done".into();
         }
         if run.current_phase() > 1 {
             return "next phase".into();
         }
-        if run.phase(1).is_some_and(super::Phase::complete) {
+        if run
+            .find_phase(1)
+            .is_some_and(super::PhaseState::is_complete)
+        {
             return "phase complete".into();
         }
-        let status = run.node("T1.2").map(|node| node.status);
-        status.map_or("none", Status::name).replace('_', " ")
+        let status = run.find_node("T1.2").map(|node| node.status);
+        status.map_or("none", NodeStatus::name).replace('_', " ")
     }
 
-    fn effect(effect: &Effect) -> String {
+    fn describe_effect(effect: &Effect) -> String {
         match effect {
             Effect::TickTask(id) => format!("tick {id}"),
             Effect::BecameReady(ids) => format!("ready: {}", ids.join(" ")),
             Effect::Blocked(ids) => format!("blocked: {}", ids.join(" ")),
             Effect::PhaseReached(phase) => format!("phase {phase} begins"),
             Effect::Notify(event) => match event {
-                Event::TaskDone(id) => format!("tell: {id} done"),
-                Event::TaskFailed(id) => format!("tell: {id} failed"),
-                Event::PhaseDone(phase) => format!("tell: phase {phase} done"),
-                Event::PhaseNotLanded(phase) => format!("tell: phase {phase} did not land"),
-                Event::AllDone => "tell: all done".into(),
-                Event::Stalled => "tell: stalled".into(),
+                OrchestrationEvent::TaskDone(id) => format!("tell: {id} done"),
+                OrchestrationEvent::TaskFailed(id) => format!("tell: {id} failed"),
+                OrchestrationEvent::PhaseDone(phase) => format!("tell: phase {phase} done"),
+                OrchestrationEvent::PhaseNotLanded(phase) => {
+                    format!("tell: phase {phase} did not land")
+                }
+                OrchestrationEvent::AllDone => "tell: all done".into(),
+                OrchestrationEvent::Stalled => "tell: stalled".into(),
             },
         }
     }
 }
 
 /// Three tasks in a row, a fourth beside them, and one of the next phase behind the third.
-fn graph() -> Arc<Graph> {
+fn sample_graph() -> Arc<TaskGraph> {
     let spec = |id: &str, phase, dependencies: &[&str]| NodeSpec {
         id: id.into(),
         phase,
         section: 0,
         dependencies: dependencies.iter().map(|&id| id.into()).collect(),
     };
-    let graph = Graph::new(vec![
+    let graph = TaskGraph::new(vec![
         spec("T1.1", 1, &[]),
         spec("T1.2", 1, &["T1.1"]),
         spec("T1.3", 1, &["T1.2"]),
@@ -140,39 +148,39 @@ fn graph() -> Arc<Graph> {
     Arc::new(graph.expect("a sound graph"))
 }
 
-fn facts(claims: &[(&str, Status)], attempts: u32) -> Facts {
-    let trace = Trace {
+fn sample_facts(claims: &[(&str, NodeStatus)], attempts: u32) -> RunFacts {
+    let trace = TaskFacts {
         attempts,
-        started_at: Some(EARLIER),
+        started_at: Some(PAST_TIME),
         error: (attempts > 0).then(|| "tests red".into()),
     };
-    Facts {
-        config: Config {
+    RunFacts {
+        config: OrchestrationLimits {
             max_parallel: 1,
             retry_limit: RETRY_LIMIT,
         },
         claims: claims.iter().map(|&(id, it)| (id.into(), it)).collect(),
         traces: vec![("T1.2".into(), trace)],
-        ..Facts::none(EARLIER)
+        ..RunFacts::starting_at(PAST_TIME)
     }
 }
 
-fn run(claims: &[(&str, Status)], attempts: u32) -> Run {
-    Run::from_facts(graph(), &facts(claims, attempts))
+fn sample_run(claims: &[(&str, NodeStatus)], attempts: u32) -> OrchestrationState {
+    OrchestrationState::from_facts(sample_graph(), &sample_facts(claims, attempts))
 }
 
-fn behind_one_in_progress() -> Run {
-    let run = run(&[("T1.1", Status::InProgress)], 0);
-    let config = Config {
+fn behind_one_in_progress() -> OrchestrationState {
+    let run = sample_run(&[("T1.1", NodeStatus::InProgress)], 0);
+    let config = OrchestrationLimits {
         max_parallel: 2,
-        ..run.config()
+        ..run.run_limits()
     };
-    run.with_config(config)
+    run.with_limits(config)
 }
 
-fn all_done() -> Run {
-    let mut facts = facts(&FIRST_PHASE, 0);
-    facts.claims.push(("T2.1".into(), Status::Completed));
+fn all_done() -> OrchestrationState {
+    let mut facts = sample_facts(&FIRST_PHASE, 0);
+    facts.claims.push(("T2.1".into(), NodeStatus::Completed));
     facts.current_phase = Some(3);
-    Run::from_facts(graph(), &facts)
+    OrchestrationState::from_facts(sample_graph(), &facts)
 }

@@ -1,12 +1,12 @@
 //! Invariants of every run: each is checked on all tasks, never on the counts kept beside them.
 
 use super::run::SectionCounts;
-use super::{Run, Status};
+use super::{NodeStatus, OrchestrationState};
 use crate::kernel::Violation;
 use imbl::OrdSet;
 
 /// Returns the invariants that do not hold; all of them hold in every run that commands can reach.
-pub(super) fn violations(run: &Run) -> Vec<Violation> {
+pub(super) fn find_violations(run: &OrchestrationState) -> Vec<Violation> {
     let mut found = Vec::new();
     let mut note = |rule, place: &str, detail: String| {
         found.push(Violation {
@@ -19,20 +19,22 @@ pub(super) fn violations(run: &Run) -> Vec<Violation> {
     let mut counts = [0; 6];
     let mut completed = vec![0; run.phases.len()];
     let mut sections = vec![SectionCounts::default(); run.graph.sections_len()];
-    for node in run.graph.nodes() {
-        let (id, state) = (run.graph.id(node), run.at(node));
+    for node in run.graph.node_indexes() {
+        let (id, state) = (run.graph.id_at(node), run.node_at(node));
         let status = state.status;
-        counts[status.index()] += 1;
-        completed[run.graph.place(node)] += usize::from(status == Status::Completed);
-        let section = &mut sections[run.graph.section_place(node)];
-        section.open += u32::from(status != Status::Completed);
-        section.obstructing += u32::from(status.obstructs());
+        counts[status.count_index()] += 1;
+        completed[run.graph.phase_index(node)] += usize::from(status == NodeStatus::Completed);
+        let section = &mut sections[run.graph.section_index(node)];
+        section.open += u32::from(status != NodeStatus::Completed);
+        section.obstructing += u32::from(status.obstructs_dependents());
         let needs = || {
-            let needs = run.graph.needs(node).iter();
-            needs.map(|&need| run.at(need).status)
+            let needs = run.graph.needed_nodes(node).iter();
+            needs.map(|&need| run.node_at(need).status)
         };
-        let open = needs().filter(|&need| need != Status::Completed).count();
-        let obstructions = needs().filter(|&need| need.obstructs()).count();
+        let open = needs()
+            .filter(|&need| need != NodeStatus::Completed)
+            .count();
+        let obstructions = needs().filter(|&need| need.obstructs_dependents()).count();
         if (state.open_needs as usize, state.obstructions as usize) != (open, obstructions) {
             let detail = format!(
                 "counts {} open and {} obstructed dependencies, has {open} and {obstructions}",
@@ -40,17 +42,21 @@ pub(super) fn violations(run: &Run) -> Vec<Violation> {
             );
             note("kept_dependency_counts_are_true", id, detail);
         }
-        let earlier = || run.graph.earlier_section_tasks(node).map(|it| run.at(it));
-        let obstructed = obstructions > 0 || earlier().any(|it| it.status.obstructs());
+        let earlier = || {
+            run.graph
+                .earlier_section_tasks(node)
+                .map(|it| run.node_at(it))
+        };
+        let obstructed = obstructions > 0 || earlier().any(|it| it.status.obstructs_dependents());
         let blocked = status.is_derived() && obstructed;
-        if blocked != (status == Status::Blocked) {
+        if blocked != (status == NodeStatus::Blocked) {
             let detail = format!("is {} behind {obstructions} obstructions", status.name());
             note("blocked_exactly_behind_a_failure", id, detail);
         }
-        let current = run.graph.place(node) == run.current;
-        let held = earlier().any(|it| it.status != Status::Completed);
+        let current = run.graph.phase_index(node) == run.current;
+        let held = earlier().any(|it| it.status != NodeStatus::Completed);
         let ready = status.is_derived() && open == 0 && !held && current;
-        if ready != (status == Status::Ready) {
+        if ready != (status == NodeStatus::Ready) {
             let detail = format!("is {} with {open} open dependencies", status.name());
             note("ready_exactly_when_free_in_the_current_phase", id, detail);
         }
@@ -58,14 +64,14 @@ pub(super) fn violations(run: &Run) -> Vec<Violation> {
             let detail = format!("{} runs of {limit}", state.attempts);
             note("attempts_within_limit", id, detail);
         }
-        if state.started_at.is_some() && status != Status::InProgress {
+        if state.started_at.is_some() && status != NodeStatus::InProgress {
             note(
                 "started_only_in_progress",
                 id,
                 format!("is {}", status.name()),
             );
         }
-        if state.error.is_some() && status == Status::Completed {
+        if state.error.is_some() && status == NodeStatus::Completed {
             note("completed_without_error", id, "has an error".into());
         }
     }
@@ -77,13 +83,13 @@ pub(super) fn violations(run: &Run) -> Vec<Violation> {
         note("kept_section_counts_are_true", "run", "differ".into());
     }
     for (kept, status) in [
-        (&run.ready, Status::Ready),
-        (&run.running, Status::InProgress),
-        (&run.failed, Status::Failed),
+        (&run.ready, NodeStatus::Ready),
+        (&run.running, NodeStatus::InProgress),
+        (&run.failed, NodeStatus::Failed),
     ] {
-        let nodes = run.graph.nodes();
+        let nodes = run.graph.node_indexes();
         let real: OrdSet<u32> = nodes
-            .filter(|&node| run.at(node).status == status)
+            .filter(|&node| run.node_at(node).status == status)
             .collect();
         if *kept != real {
             note("kept_sets_are_true", status.name(), "differs".into());
@@ -99,14 +105,14 @@ pub(super) fn violations(run: &Run) -> Vec<Violation> {
             let detail = format!("{completed} of {} tasks completed", phase.total);
             note("landed_phase_is_complete", &place, detail);
         }
-        if phase.completed_at.is_some() && !phase.finished() {
+        if phase.completed_at.is_some() && !phase.is_finished() {
             note("completed_at_only_when_finished", &place, "is open".into());
         }
         if phase.completed_at.is_some() && phase.completed_at < phase.started_at {
             note("times_in_order", &place, "ends before it starts".into());
         }
     }
-    let open = run.phases.iter().position(|phase| !phase.finished());
+    let open = run.phases.iter().position(|phase| !phase.is_finished());
     if run.current != open.unwrap_or(run.phases.len()) {
         let detail = format!("at place {}", run.current);
         note("current_phase_is_the_first_unfinished", "run", detail);

@@ -1,15 +1,18 @@
 //! The construction of a run from known facts: a task file alone, or with ticks and a state file,
 //! which may disagree.
 
-use super::run::{Changes, SectionCounts};
-use super::{Config, Graph, Id, Landing, Node, Phase, Run, Status, TaskTime};
+use super::run::{SectionCounts, StatusChanges};
+use super::{
+    LandingOutcome, NodeId, NodeStatus, OrchestrationLimits, OrchestrationState, PhaseState,
+    TaskGraph, TaskNode, TaskTime,
+};
 use crate::kernel::Timestamp;
 use imbl::{OrdSet, Vector};
 use std::sync::Arc;
 
 /// Facts of a state file about one task, beside its status.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Trace {
+pub struct TaskFacts {
     /// Number of runs that failed.
     pub attempts: u32,
     /// Start of the run in progress.
@@ -28,16 +31,16 @@ pub struct PhaseFacts {
     /// Time at which the phase landed.
     pub completed_at: Option<Timestamp>,
     /// The outcome of its landing, absent if it was not tried.
-    pub landing: Option<Landing>,
+    pub landing: Option<LandingOutcome>,
     /// The tasks that the phase had when it was recorded.
-    pub tasks: Vec<Id>,
+    pub tasks: Vec<NodeId>,
 }
 
 /// All facts about a run beside its graph. Ids that the graph does not have are ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Facts {
+pub struct RunFacts {
     /// The limits of the run.
-    pub config: Config,
+    pub config: OrchestrationLimits,
     /// The phase recorded as current: complete phases before it count as landed, even without a
     /// record.
     pub current_phase: Option<u32>,
@@ -50,20 +53,20 @@ pub struct Facts {
     /// Claimed statuses of tasks, from ticks and from lists. Of several claims about one task,
     /// completed counts before failed before in progress; any other status is derived from those
     /// and its claim is ignored.
-    pub claims: Vec<(Id, Status)>,
+    pub claims: Vec<(NodeId, NodeStatus)>,
     /// Further facts about tasks.
-    pub traces: Vec<(Id, Trace)>,
+    pub traces: Vec<(NodeId, TaskFacts)>,
     /// Facts about phases.
     pub phases: Vec<PhaseFacts>,
     /// Total time of the completed tasks.
     pub time: TaskTime,
 }
 
-impl Facts {
+impl RunFacts {
     /// Makes facts that hold only the start of the run.
-    pub fn none(started_at: Timestamp) -> Self {
-        Facts {
-            config: Config::default(),
+    pub fn starting_at(started_at: Timestamp) -> Self {
+        RunFacts {
+            config: OrchestrationLimits::default(),
             current_phase: None,
             worktree: None,
             started_at,
@@ -76,28 +79,37 @@ impl Facts {
     }
 }
 
-impl Run {
+impl OrchestrationState {
     /// Makes a run in which no task has begun.
-    pub fn new(graph: Arc<Graph>, config: Config, at: Timestamp) -> Run {
-        let facts = Facts {
+    pub fn new(
+        graph: Arc<TaskGraph>,
+        config: OrchestrationLimits,
+        at: Timestamp,
+    ) -> OrchestrationState {
+        let facts = RunFacts {
             config,
-            ..Facts::none(at)
+            ..RunFacts::starting_at(at)
         };
-        Run::from_facts(graph, &facts)
+        OrchestrationState::from_facts(graph, &facts)
     }
 
     /// Makes the run that the facts describe.
-    pub fn from_facts(graph: Arc<Graph>, facts: &Facts) -> Run {
-        let claims = claims(&graph, facts);
-        let mut nodes: Vec<Node> = graph
-            .nodes()
-            .map(|node| Node {
+    pub fn from_facts(graph: Arc<TaskGraph>, facts: &RunFacts) -> OrchestrationState {
+        let claims = strongest_claims(&graph, facts);
+        let mut nodes: Vec<TaskNode> = graph
+            .node_indexes()
+            .map(|node| TaskNode {
                 // A failed task is set to failed below, so that it blocks its dependents.
                 status: match claims[node as usize] {
-                    Some(Status::Completed) => Status::Completed,
-                    Some(Status::InProgress) => Status::InProgress,
-                    Some(Status::Failed | Status::Pending | Status::Ready | Status::Blocked)
-                    | None => Status::Pending,
+                    Some(NodeStatus::Completed) => NodeStatus::Completed,
+                    Some(NodeStatus::InProgress) => NodeStatus::InProgress,
+                    Some(
+                        NodeStatus::Failed
+                        | NodeStatus::Pending
+                        | NodeStatus::Ready
+                        | NodeStatus::Blocked,
+                    )
+                    | None => NodeStatus::Pending,
                 },
                 attempts: 0,
                 started_at: None,
@@ -107,33 +119,33 @@ impl Run {
             })
             .collect();
         for (id, trace) in &facts.traces {
-            if let Some(node) = graph.find(id) {
+            if let Some(node) = graph.index_of(id) {
                 let state = &mut nodes[node as usize];
-                let done = state.status == Status::Completed;
-                let running = state.status == Status::InProgress;
+                let done = state.status == NodeStatus::Completed;
+                let running = state.status == NodeStatus::InProgress;
                 state.attempts = trace.attempts;
                 state.started_at = trace.started_at.filter(|_| running);
                 state.error = trace.error.clone().filter(|_| !done);
             }
         }
         let mut counts = [0; 6];
-        let mut completed = vec![0; graph.phases().len()];
+        let mut completed = vec![0; graph.phase_numbers().len()];
         let mut sections = vec![SectionCounts::default(); graph.sections_len()];
-        for node in graph.nodes() {
-            counts[nodes[node as usize].status.index()] += 1;
-            if nodes[node as usize].status == Status::Completed {
-                completed[graph.place(node)] += 1;
+        for node in graph.node_indexes() {
+            counts[nodes[node as usize].status.count_index()] += 1;
+            if nodes[node as usize].status == NodeStatus::Completed {
+                completed[graph.phase_index(node)] += 1;
             } else {
-                sections[graph.section_place(node)].open += 1;
-                for &dependent in graph.dependents(node) {
+                sections[graph.section_index(node)].open += 1;
+                for &dependent in graph.dependent_nodes(node) {
                     nodes[dependent as usize].open_needs += 1;
                 }
             }
         }
         let running = graph
-            .nodes()
-            .filter(|&node| nodes[node as usize].status == Status::InProgress);
-        let mut run = Run {
+            .node_indexes()
+            .filter(|&node| nodes[node as usize].status == NodeStatus::InProgress);
+        let mut run = OrchestrationState {
             config: facts.config,
             running: running.collect(),
             ready: OrdSet::new(),
@@ -141,7 +153,7 @@ impl Run {
             nodes: Vector::from(nodes),
             counts,
             sections: Vector::from(sections),
-            phases: phases(&graph, facts, &completed),
+            phases: phase_states(&graph, facts, &completed),
             current: 0,
             worktree: facts.worktree.clone(),
             started_at: facts.started_at,
@@ -150,10 +162,10 @@ impl Run {
             graph: Arc::clone(&graph),
         };
         run.find_current();
-        let mut changes = Changes::default();
-        for node in graph.nodes() {
-            if claims[node as usize] == Some(Status::Failed) {
-                run.put(node, Status::Failed, &mut changes);
+        let mut changes = StatusChanges::default();
+        for node in graph.node_indexes() {
+            if claims[node as usize] == Some(NodeStatus::Failed) {
+                run.set_status(node, NodeStatus::Failed, &mut changes);
             }
         }
         run.enter_phase(&mut changes);
@@ -162,24 +174,24 @@ impl Run {
 }
 
 /// Returns the strongest claim about every task.
-fn claims(graph: &Graph, facts: &Facts) -> Vec<Option<Status>> {
-    let rank = |status: Status| match status {
-        Status::Completed => 3,
-        Status::Failed => 2,
-        Status::InProgress => 1,
-        Status::Ready | Status::Pending | Status::Blocked => 0,
+fn strongest_claims(graph: &TaskGraph, facts: &RunFacts) -> Vec<Option<NodeStatus>> {
+    let rank = |status: NodeStatus| match status {
+        NodeStatus::Completed => 3,
+        NodeStatus::Failed => 2,
+        NodeStatus::InProgress => 1,
+        NodeStatus::Ready | NodeStatus::Pending | NodeStatus::Blocked => 0,
     };
-    let mut strongest: Vec<Option<Status>> = vec![None; graph.len()];
+    let mut strongest: Vec<Option<NodeStatus>> = vec![None; graph.len()];
     let merged = facts.phases.iter().filter(|phase| {
         let landing = phase.landing.as_ref();
-        landing.is_some_and(Landing::landed)
+        landing.is_some_and(LandingOutcome::has_landed)
     });
     let recorded = merged
         .flat_map(|phase| &phase.tasks)
-        .map(|id| (id, Status::Completed));
+        .map(|id| (id, NodeStatus::Completed));
     let said = facts.claims.iter().map(|(id, status)| (id, *status));
     for (id, status) in said.chain(recorded) {
-        if let Some(node) = graph.find(id) {
+        if let Some(node) = graph.index_of(id) {
             let known = &mut strongest[node as usize];
             if known.is_none_or(|known| rank(status) > rank(known)) {
                 *known = Some(status);
@@ -189,19 +201,19 @@ fn claims(graph: &Graph, facts: &Facts) -> Vec<Option<Status>> {
     strongest
 }
 
-fn phases(graph: &Graph, facts: &Facts, completed: &[usize]) -> Vector<Phase> {
-    let places = graph.phases().iter().zip(completed).enumerate();
+fn phase_states(graph: &TaskGraph, facts: &RunFacts, completed: &[usize]) -> Vector<PhaseState> {
+    let places = graph.phase_numbers().iter().zip(completed).enumerate();
     let phase = |(place, (&number, &completed))| {
-        let total = graph.members(place).len();
+        let total = graph.phase_members(place).len();
         let known = facts.phases.iter().rev().find(|it| it.number == number);
         let landing = known.and_then(|known| known.landing.clone());
         // A task that was added after its phase had landed reopens the phase.
         let landing = landing.filter(|_| completed == total).or_else(|| {
             let passed = completed == total && facts.current_phase > Some(number);
-            passed.then_some(Landing::WithoutMerge)
+            passed.then_some(LandingOutcome::WithoutMerge)
         });
-        let landed = landing.as_ref().is_some_and(Landing::landed);
-        Phase {
+        let landed = landing.as_ref().is_some_and(LandingOutcome::has_landed);
+        PhaseState {
             number,
             total,
             completed,

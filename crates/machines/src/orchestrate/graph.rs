@@ -1,8 +1,8 @@
 //! The graph of a run: its tasks, their dependencies and their phases. It never changes.
 
-use super::Id;
-use crate::dag::{Adjacency, cycle};
-use crate::kernel::Refuse;
+use super::NodeId;
+use crate::dag::{AdjacencyList, find_cycle};
+use crate::kernel::CodedRefusal;
 use imbl::GenericHashMap;
 use imbl::shared_ptr::DefaultSharedPtr;
 use std::hash::{BuildHasherDefault, DefaultHasher};
@@ -11,7 +11,7 @@ use std::ops::Range;
 /// The numbers of tasks by their ids: a search in sorted ids would touch many places all over the
 /// memory of a large run, on every command. Without random keys, so that the same ids give the
 /// same map.
-type NodesById = GenericHashMap<Id, u32, BuildHasherDefault<DefaultHasher>, DefaultSharedPtr>;
+type NodesById = GenericHashMap<NodeId, u32, BuildHasherDefault<DefaultHasher>, DefaultSharedPtr>;
 
 /// Number of tasks that a graph may have.
 pub const NODES_MAX: usize = 1_000_000;
@@ -20,14 +20,14 @@ pub const NODES_MAX: usize = 1_000_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeSpec {
     /// Id of the task.
-    pub id: Id,
+    pub id: NodeId,
     /// Number of its phase.
     pub phase: u32,
     /// Its section within the phase: 5 below `Phase 1.5`, 0 outside of sections. Tasks of a later
     /// section wait for all of the earlier ones.
     pub section: u32,
     /// Ids of its dependencies; one listed twice counts once.
-    pub dependencies: Vec<Id>,
+    pub dependencies: Vec<NodeId>,
 }
 
 /// The reason why tasks do not make a graph.
@@ -37,31 +37,31 @@ pub enum GraphError {
     #[error("task '{id}' is there twice")]
     DuplicateId {
         /// The repeated id.
-        id: Id,
+        id: NodeId,
     },
     /// A task depends on one that does not exist.
     #[error("task '{id}' depends on '{dependency}', which does not exist")]
     MissingDependency {
         /// Id of the task.
-        id: Id,
+        id: NodeId,
         /// The missing id.
-        dependency: Id,
+        dependency: NodeId,
     },
     /// Tasks depend on each other in a cycle.
     #[error("tasks depend on each other: {}", path.join("->"))]
     CircularDependency {
         /// Ids from a task back to itself; each depends on the next.
-        path: Vec<Id>,
+        path: Vec<NodeId>,
     },
     /// A task depends on one of a later phase, which cannot begin before this one is done.
     #[error("task '{id}' of phase {phase} depends on '{dependency}' of the later phase {later}")]
     LaterPhase {
         /// Id of the task.
-        id: Id,
+        id: NodeId,
         /// Phase of the task.
         phase: u32,
         /// Id of the dependency.
-        dependency: Id,
+        dependency: NodeId,
         /// Phase of the dependency.
         later: u32,
     },
@@ -73,7 +73,7 @@ pub enum GraphError {
     },
 }
 
-impl Refuse for GraphError {
+impl CodedRefusal for GraphError {
     fn code(&self) -> &'static str {
         match self {
             GraphError::DuplicateId { .. } => "duplicate_id",
@@ -88,8 +88,8 @@ impl Refuse for GraphError {
 /// The tasks of a run, numbered in the order of the task file. Made once and shared by all states
 /// of the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Graph {
-    ids: Vec<Id>,
+pub struct TaskGraph {
+    ids: Vec<NodeId>,
     by_id: NodesById,
     /// Phase numbers, ascending, each with at least one task.
     phases: Vec<u32>,
@@ -106,18 +106,18 @@ pub struct Graph {
     section_members: Vec<Vec<u32>>,
     /// For every index in `phases` the indexes of its sections.
     phase_sections: Vec<Range<usize>>,
-    needs: Adjacency,
-    dependents: Adjacency,
+    needs: AdjacencyList,
+    dependents: AdjacencyList,
 }
 
-impl Graph {
+impl TaskGraph {
     /// Makes a graph, in time linear in tasks and dependencies.
-    pub fn new(nodes: Vec<NodeSpec>) -> Result<Graph, GraphError> {
+    pub fn new(nodes: Vec<NodeSpec>) -> Result<TaskGraph, GraphError> {
         let count = nodes.len();
         if count > NODES_MAX {
             return Err(GraphError::TooMany { count });
         }
-        let ids: Vec<Id> = nodes.iter().map(|node| node.id.clone()).collect();
+        let ids: Vec<NodeId> = nodes.iter().map(|node| node.id.clone()).collect();
         let mut by_id = NodesById::new();
         for (node, id) in (0u32..).zip(&ids) {
             if by_id.insert(id.clone(), node).is_some() {
@@ -148,8 +148,8 @@ impl Graph {
             targets.dedup();
             edges.extend(targets.iter().map(|&to| (from, to)));
         }
-        let needs = Adjacency::new(count, &edges);
-        if let Some(path) = cycle(&needs) {
+        let needs = AdjacencyList::new(count, &edges);
+        if let Some(path) = find_cycle(&needs) {
             return Err(GraphError::CircularDependency {
                 path: path
                     .iter()
@@ -190,7 +190,7 @@ impl Graph {
             }
             phase_sections.push(first..section_members.len());
         }
-        Ok(Graph {
+        Ok(TaskGraph {
             dependents: needs.reversed(),
             members,
             section,
@@ -216,81 +216,82 @@ impl Graph {
     }
 
     /// Returns all ids, in the order of the task file.
-    pub fn ids(&self) -> &[Id] {
+    pub fn ids(&self) -> &[NodeId] {
         &self.ids
     }
 
     /// True if a task has that id.
     pub fn contains(&self, id: &str) -> bool {
-        self.find(id).is_some()
+        self.index_of(id).is_some()
     }
 
     /// Phase numbers, ascending.
-    pub fn phases(&self) -> &[u32] {
+    pub fn phase_numbers(&self) -> &[u32] {
         &self.phases
     }
 
     /// Returns the phase of a task.
     pub fn phase_of(&self, id: &str) -> Option<u32> {
-        self.find(id).map(|node| self.phases[self.place(node)])
+        self.index_of(id)
+            .map(|node| self.phases[self.phase_index(node)])
     }
 
     /// Returns the section of a task within its phase, as far as sections order it; 0 outside of
     /// sections.
     pub fn section_of(&self, id: &str) -> Option<u32> {
-        self.find(id).map(|node| self.section[node as usize])
+        self.index_of(id).map(|node| self.section[node as usize])
     }
 
     /// Returns the tasks of a phase, in the order of the task file.
-    pub fn tasks_of(&self, phase: u32) -> Vec<Id> {
+    pub fn tasks_of(&self, phase: u32) -> Vec<NodeId> {
         match self.phases.binary_search(&phase) {
-            Ok(place) => self.names(self.members(place)),
+            Ok(place) => self.ids_of(self.phase_members(place)),
             Err(_) => Vec::new(),
         }
     }
 
     /// Returns the direct dependencies of a task, in the order of the task file.
-    pub fn dependencies_of(&self, id: &str) -> Vec<Id> {
-        self.find(id)
-            .map_or_else(Vec::new, |node| self.names(self.needs(node)))
+    pub fn dependencies_of(&self, id: &str) -> Vec<NodeId> {
+        self.index_of(id)
+            .map_or_else(Vec::new, |node| self.ids_of(self.needed_nodes(node)))
     }
 
     /// Returns the direct dependents of a task, in the order of the task file.
-    pub fn dependents_of(&self, id: &str) -> Vec<Id> {
-        self.find(id)
-            .map_or_else(Vec::new, |node| self.names(self.dependents(node)))
+    pub fn dependents_of(&self, id: &str) -> Vec<NodeId> {
+        self.index_of(id)
+            .map_or_else(Vec::new, |node| self.ids_of(self.dependent_nodes(node)))
     }
 
-    pub(super) fn find(&self, id: &str) -> Option<u32> {
+    pub(super) fn index_of(&self, id: &str) -> Option<u32> {
         self.by_id.get(id).copied()
     }
 
-    pub(super) fn id(&self, node: u32) -> &Id {
+    pub(super) fn id_at(&self, node: u32) -> &NodeId {
         &self.ids[node as usize]
     }
 
-    pub(super) fn names(&self, nodes: &[u32]) -> Vec<Id> {
-        nodes.iter().map(|&node| self.id(node).clone()).collect()
+    pub(super) fn ids_of(&self, nodes: &[u32]) -> Vec<NodeId> {
+        nodes.iter().map(|&node| self.id_at(node).clone()).collect()
     }
 
-    pub(super) fn nodes(&self) -> impl Iterator<Item = u32> + use<> {
+    pub(super) fn node_indexes(&self) -> impl Iterator<Item = u32> + use<> {
         (0u32..).take(self.ids.len())
     }
 
-    pub(super) fn place(&self, node: u32) -> usize {
+    pub(super) fn phase_index(&self, node: u32) -> usize {
         self.place[node as usize]
     }
 
-    pub(super) fn members(&self, place: usize) -> &[u32] {
+    pub(super) fn phase_members(&self, place: usize) -> &[u32] {
         &self.members[place]
     }
 
-    pub(super) fn needs(&self, node: u32) -> &[u32] {
-        self.needs.of(node)
+    pub(super) fn needed_nodes(&self, node: u32) -> &[u32] {
+        self.needs.targets_of(node)
     }
 
-    pub(super) fn dependents(&self, node: u32) -> &[u32] {
-        self.dependents.of(node)
+    pub(super) fn dependent_nodes(&self, node: u32) -> &[u32] {
+        self.dependents.targets_of(node)
     }
 
     /// Returns the number of sections of all phases.
@@ -299,13 +300,13 @@ impl Graph {
     }
 
     /// Returns the index of a task's section among the sections of all phases.
-    pub(super) fn section_place(&self, node: u32) -> usize {
+    pub(super) fn section_index(&self, node: u32) -> usize {
         self.section_place[node as usize]
     }
 
     /// Returns the indexes of the sections of its phase that come before the section of a task.
     pub(super) fn earlier_sections(&self, node: u32) -> Range<usize> {
-        self.phase_sections[self.place(node)].start..self.section_place(node)
+        self.phase_sections[self.phase_index(node)].start..self.section_index(node)
     }
 
     /// Returns the tasks of the sections of its phase that come before the section of a task.
@@ -316,7 +317,7 @@ impl Graph {
 
     /// Returns the tasks of the sections of its phase that come after the section of a task.
     pub(super) fn later_section_tasks(&self, node: u32) -> impl Iterator<Item = u32> {
-        let later = self.section_place(node) + 1..self.phase_sections[self.place(node)].end;
+        let later = self.section_index(node) + 1..self.phase_sections[self.phase_index(node)].end;
         self.section_members[later].iter().flatten().copied()
     }
 }

@@ -8,7 +8,7 @@ mod catalogue;
 mod check;
 mod facts;
 mod graph;
-mod next;
+mod next_work;
 #[cfg(test)]
 mod properties;
 mod refusal;
@@ -17,18 +17,18 @@ mod step;
 #[cfg(test)]
 mod tests;
 
-pub use facts::{Facts, PhaseFacts, Trace};
-pub use graph::{Graph, GraphError, NODES_MAX, NodeSpec};
-pub use next::{Next, next};
+pub use facts::{PhaseFacts, RunFacts, TaskFacts};
+pub use graph::{GraphError, NODES_MAX, NodeSpec, TaskGraph};
+pub use next_work::{NextWork, next_work};
 pub use refusal::Refusal;
-pub use run::{Metrics, Node, Phase, Run, TaskTime};
+pub use run::{OrchestrationState, PhaseState, RunMetrics, TaskNode, TaskTime};
 pub use step::OrchestrateMachine;
 
 use crate::kernel::Actor;
 use std::sync::Arc;
 
 /// The id of a task, shared and never copied.
-pub type Id = Arc<str>;
+pub type NodeId = Arc<str>;
 
 /// Number of characters of a commit that are kept.
 pub const COMMIT_CHARS: usize = 7;
@@ -36,7 +36,7 @@ pub const COMMIT_CHARS: usize = 7;
 named! {
     /// The status of a task.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-    pub enum Status {
+    pub enum NodeStatus {
         /// Waits for other tasks, or for its phase.
         Pending = "pending",
         /// The task may be started.
@@ -52,47 +52,50 @@ named! {
     }
 }
 
-impl Status {
+impl NodeStatus {
     /// True if the status follows from the other tasks: pending, ready or blocked.
     pub const fn is_derived(self) -> bool {
         match self {
-            Status::Pending | Status::Ready | Status::Blocked => true,
-            Status::InProgress | Status::Completed | Status::Failed => false,
+            NodeStatus::Pending | NodeStatus::Ready | NodeStatus::Blocked => true,
+            NodeStatus::InProgress | NodeStatus::Completed | NodeStatus::Failed => false,
         }
     }
 
     /// True if the status keeps dependents from ever being ready as things stand.
-    pub(crate) const fn obstructs(self) -> bool {
+    pub(crate) const fn obstructs_dependents(self) -> bool {
         match self {
-            Status::Failed | Status::Blocked => true,
-            Status::Pending | Status::Ready | Status::InProgress | Status::Completed => false,
+            NodeStatus::Failed | NodeStatus::Blocked => true,
+            NodeStatus::Pending
+            | NodeStatus::Ready
+            | NodeStatus::InProgress
+            | NodeStatus::Completed => false,
         }
     }
 
-    pub(crate) const fn index(self) -> usize {
+    pub(crate) const fn count_index(self) -> usize {
         match self {
-            Status::Pending => 0,
-            Status::Ready => 1,
-            Status::InProgress => 2,
-            Status::Completed => 3,
-            Status::Failed => 4,
-            Status::Blocked => 5,
+            NodeStatus::Pending => 0,
+            NodeStatus::Ready => 1,
+            NodeStatus::InProgress => 2,
+            NodeStatus::Completed => 3,
+            NodeStatus::Failed => 4,
+            NodeStatus::Blocked => 5,
         }
     }
 }
 
 /// The limits of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Config {
+pub struct OrchestrationLimits {
     /// Number of tasks in progress at once; 0 sets no limit.
     pub max_parallel: u32,
     /// Number of runs of one task before it fails for good; at least one is always made.
     pub retry_limit: u32,
 }
 
-impl Default for Config {
+impl Default for OrchestrationLimits {
     fn default() -> Self {
-        Config {
+        OrchestrationLimits {
             max_parallel: 0,
             retry_limit: 10,
         }
@@ -101,7 +104,7 @@ impl Default for Config {
 
 /// The outcome of landing a complete phase on the main line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Landing {
+pub enum LandingOutcome {
     /// The phase was merged.
     Merged {
         /// The first [`COMMIT_CHARS`] characters of the merge commit.
@@ -114,12 +117,12 @@ pub enum Landing {
     Unmerged,
 }
 
-impl Landing {
+impl LandingOutcome {
     /// True if the next phase may begin.
-    pub const fn landed(&self) -> bool {
+    pub const fn has_landed(&self) -> bool {
         match self {
-            Landing::Merged { .. } | Landing::WithoutMerge => true,
-            Landing::Unmerged => false,
+            LandingOutcome::Merged { .. } | LandingOutcome::WithoutMerge => true,
+            LandingOutcome::Unmerged => false,
         }
     }
 }
@@ -157,7 +160,7 @@ pub enum Command {
     Start {
         /// Id of the task.
         #[cfg_attr(feature = "serde", serde(rename = "id"))]
-        id: Id,
+        id: NodeId,
     },
     /// Begins a task of the current phase on top of unlanded work: all tasks it needs are in
     /// progress or completed.
@@ -165,7 +168,7 @@ pub enum Command {
     StartAhead {
         /// Id of the task.
         #[cfg_attr(feature = "serde", serde(rename = "id"))]
-        id: Id,
+        id: NodeId,
     },
     /// Takes back a task that was begun ahead and whose dependencies are still open, because the
     /// work below it came to nothing. Does not count as a run.
@@ -173,21 +176,21 @@ pub enum Command {
     Recall {
         /// Id of the task.
         #[cfg_attr(feature = "serde", serde(rename = "id"))]
-        id: Id,
+        id: NodeId,
     },
     /// Completes a task in progress.
     #[cfg_attr(feature = "serde", serde(rename = "complete"))]
     Complete {
         /// Id of the task.
         #[cfg_attr(feature = "serde", serde(rename = "id"))]
-        id: Id,
+        id: NodeId,
     },
     /// Ends a run of a task as failed.
     #[cfg_attr(feature = "serde", serde(rename = "fail"))]
     Fail {
         /// Id of the task.
         #[cfg_attr(feature = "serde", serde(rename = "id"))]
-        id: Id,
+        id: NodeId,
         /// The error message.
         #[cfg_attr(feature = "serde", serde(rename = "reason"))]
         reason: Option<Arc<str>>,
@@ -200,7 +203,7 @@ pub enum Command {
     ForceComplete {
         /// Id of the task.
         #[cfg_attr(feature = "serde", serde(rename = "id"))]
-        id: Id,
+        id: NodeId,
         /// The actor who gives the command.
         #[cfg_attr(feature = "serde", serde(rename = "by"))]
         by: Actor,
@@ -213,7 +216,7 @@ pub enum Command {
     Retry {
         /// Id of the task.
         #[cfg_attr(feature = "serde", serde(rename = "id"))]
-        id: Id,
+        id: NodeId,
     },
     /// Reports tasks whose process is gone without a result: each counts one run, and is ready
     /// again while the limit allows. Tasks not in progress are ignored.
@@ -221,7 +224,7 @@ pub enum Command {
     Lost {
         /// Ids of the tasks.
         #[cfg_attr(feature = "serde", serde(rename = "gone"))]
-        gone: Vec<Id>,
+        gone: Vec<NodeId>,
     },
     /// Ends the current phase.
     #[cfg_attr(feature = "serde", serde(rename = "phase_finish"))]
@@ -247,11 +250,11 @@ pub enum Command {
 
 /// An event that people are notified of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
+pub enum OrchestrationEvent {
     /// A task is completed.
-    TaskDone(Id),
+    TaskDone(NodeId),
     /// A task failed for good.
-    TaskFailed(Id),
+    TaskFailed(NodeId),
     /// A phase is complete and landed.
     PhaseDone(u32),
     /// A phase is complete but did not land.
@@ -266,13 +269,13 @@ pub enum Event {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
     /// Ticks the task in the task file.
-    TickTask(Id),
+    TickTask(NodeId),
     /// Reports tasks that may be started now.
-    BecameReady(Vec<Id>),
+    BecameReady(Vec<NodeId>),
     /// Reports tasks that are blocked by a failed one.
-    Blocked(Vec<Id>),
+    Blocked(Vec<NodeId>),
     /// Reports that this phase is now the current one.
     PhaseReached(u32),
     /// Notifies people of the event.
-    Notify(Event),
+    Notify(OrchestrationEvent),
 }

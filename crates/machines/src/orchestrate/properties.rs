@@ -39,20 +39,20 @@ impl Oracle {
                 .any(|&need| self.fates[need] == Fate::Failed || self.blocked(need))
     }
 
-    fn status(&self, node: usize) -> Status {
+    fn status(&self, node: usize) -> NodeStatus {
         match self.fates[node] {
-            Fate::Running => Status::InProgress,
-            Fate::Done => Status::Completed,
-            Fate::Failed => Status::Failed,
-            Fate::Idle if self.blocked(node) => Status::Blocked,
+            Fate::Running => NodeStatus::InProgress,
+            Fate::Done => NodeStatus::Completed,
+            Fate::Failed => NodeStatus::Failed,
+            Fate::Idle if self.blocked(node) => NodeStatus::Blocked,
             Fate::Idle => {
                 let free = self.needs[node]
                     .iter()
                     .all(|&need| self.fates[need] == Fate::Done);
                 if free && self.current() == Some(self.phases[node]) {
-                    Status::Ready
+                    NodeStatus::Ready
                 } else {
-                    Status::Pending
+                    NodeStatus::Pending
                 }
             }
         }
@@ -63,30 +63,30 @@ impl Oracle {
         nodes.all(|(&of, &fate)| of != phase || fate == Fate::Done)
     }
 
-    fn next(&self, ids: &[Id], max_parallel: u32) -> Next {
+    fn next(&self, ids: &[NodeId], max_parallel: u32) -> NextWork {
         let Some(phase) = self.current() else {
-            return Next::AllDone;
+            return NextWork::AllDone;
         };
         if self.complete(phase) {
-            return Next::PhaseDone(phase);
+            return NextWork::PhaseDone(phase);
         }
-        let with = |status| -> Vec<Id> {
+        let with = |status| -> Vec<NodeId> {
             let nodes = (0..ids.len()).filter(|&node| self.status(node) == status);
             nodes.map(|node| ids[node].clone()).collect()
         };
-        let running = with(Status::InProgress).len();
-        let mut ready = with(Status::Ready);
+        let running = with(NodeStatus::InProgress).len();
+        let mut ready = with(NodeStatus::Ready);
         if max_parallel > 0 {
             ready.truncate((max_parallel as usize).saturating_sub(running));
         }
         if !ready.is_empty() {
-            Next::Ready(ready)
+            NextWork::Ready(ready)
         } else if running > 0 {
-            Next::Wait
+            NextWork::Wait
         } else {
-            let mut stuck = with(Status::Failed);
-            stuck.extend(with(Status::Blocked));
-            Next::Stalled(stuck)
+            let mut stuck = with(NodeStatus::Failed);
+            stuck.extend(with(NodeStatus::Blocked));
+            NextWork::Stalled(stuck)
         }
     }
 }
@@ -102,7 +102,7 @@ struct Shape {
 }
 
 impl Shape {
-    fn ids(&self) -> Vec<Id> {
+    fn ids(&self) -> Vec<NodeId> {
         let id = |(node, phase): (usize, &u32)| format!("T{phase}.{node}").into();
         self.phases.iter().enumerate().map(id).collect()
     }
@@ -130,7 +130,7 @@ impl Shape {
         (0..count).map(all).collect()
     }
 
-    fn graph(&self) -> Arc<Graph> {
+    fn graph(&self) -> Arc<TaskGraph> {
         let ids = self.ids();
         let spec = |node: usize| NodeSpec {
             id: ids[node].clone(),
@@ -138,7 +138,7 @@ impl Shape {
             section: self.sections[node],
             dependencies: self.needs[node].iter().map(|&to| ids[to].clone()).collect(),
         };
-        Arc::new(Graph::new((0..ids.len()).map(spec).collect()).unwrap())
+        Arc::new(TaskGraph::new((0..ids.len()).map(spec).collect()).unwrap())
     }
 }
 
@@ -203,9 +203,14 @@ fn any_move() -> impl Strategy<Value = (Move, prop::sample::Index)> {
 }
 
 /// Picks a fitting task for half of the moves, so that runs advance; any task for the others.
-fn aim(run: &Run, ids: &[Id], pick: prop::sample::Index, status: Status) -> usize {
+fn aim(
+    run: &OrchestrationState,
+    ids: &[NodeId],
+    pick: prop::sample::Index,
+    status: NodeStatus,
+) -> usize {
     let fitting: Vec<usize> = (0..ids.len())
-        .filter(|&node| run.node(&ids[node]).unwrap().status == status)
+        .filter(|&node| run.find_node(&ids[node]).unwrap().status == status)
         .collect();
     if fitting.is_empty() || pick.index(2) == 0 {
         pick.index(ids.len())
@@ -216,17 +221,17 @@ fn aim(run: &Run, ids: &[Id], pick: prop::sample::Index, status: Status) -> usiz
 
 /// Applies the move to both, and checks that they agree on its legality.
 fn apply(
-    run: &Run,
+    run: &OrchestrationState,
     oracle: &mut Oracle,
-    ids: &[Id],
+    ids: &[NodeId],
     (kind, pick): (Move, prop::sample::Index),
-    config: Config,
-) -> Result<Run, TestCaseError> {
+    config: OrchestrationLimits,
+) -> Result<OrchestrationState, TestCaseError> {
     let wanted = match &kind {
-        Move::Start => Status::Ready,
-        Move::Complete | Move::Fail { .. } | Move::Lost => Status::InProgress,
-        Move::Retry => Status::Failed,
-        Move::Force | Move::Finish { .. } => Status::Blocked,
+        Move::Start => NodeStatus::Ready,
+        Move::Complete | Move::Fail { .. } | Move::Lost => NodeStatus::InProgress,
+        Move::Retry => NodeStatus::Failed,
+        Move::Force | Move::Finish { .. } => NodeStatus::Blocked,
     };
     let node = aim(run, ids, pick, wanted);
     let id = ids[node].clone();
@@ -236,16 +241,16 @@ fn apply(
         .iter()
         .filter(|&&it| it == Fate::Running)
         .count();
-    let in_progress = status == Status::InProgress;
+    let in_progress = status == NodeStatus::InProgress;
     let (command, legal, fate) = match kind {
         Move::Start => {
             let place = config.max_parallel == 0 || running < config.max_parallel as usize;
-            let legal = status == Status::Ready && place;
+            let legal = status == NodeStatus::Ready && place;
             (Command::Start { id }, legal, Fate::Running)
         }
         Move::Complete => (Command::Complete { id }, in_progress, Fate::Done),
         Move::Fail { retry } => {
-            let runs = run.node(&id).unwrap().attempts + 1;
+            let runs = run.find_node(&id).unwrap().attempts + 1;
             let again = retry && runs < config.retry_limit;
             let fate = if again { Fate::Idle } else { Fate::Failed };
             let reason = None;
@@ -257,11 +262,15 @@ fn apply(
                 by: Actor::Person,
                 reason: None,
             };
-            (command, status != Status::Completed, Fate::Done)
+            (command, status != NodeStatus::Completed, Fate::Done)
         }
-        Move::Retry => (Command::Retry { id }, status == Status::Failed, Fate::Idle),
+        Move::Retry => (
+            Command::Retry { id },
+            status == NodeStatus::Failed,
+            Fate::Idle,
+        ),
         Move::Lost => {
-            let runs = run.node(&id).unwrap().attempts + 1;
+            let runs = run.find_node(&id).unwrap().attempts + 1;
             let fate = match (in_progress, runs < config.retry_limit) {
                 (true, true) => Fate::Idle,
                 (true, false) => Fate::Failed,
@@ -308,13 +317,14 @@ fn apply(
 
 /// The effects name exactly the tasks that became ready or blocked.
 fn agree_on_effects(
-    before: &Run,
-    after: &Run,
+    before: &OrchestrationState,
+    after: &OrchestrationState,
     effects: &[Effect],
-    ids: &[Id],
+    ids: &[NodeId],
 ) -> Result<(), TestCaseError> {
-    let became = |status: Status| -> Vec<Id> {
-        let of = |run: &Run, id: &Id| run.node(id).unwrap().status == status;
+    let became = |status: NodeStatus| -> Vec<NodeId> {
+        let of =
+            |run: &OrchestrationState, id: &NodeId| run.find_node(id).unwrap().status == status;
         let changed = ids.iter().filter(|id| !of(before, id) && of(after, id));
         changed.cloned().collect()
     };
@@ -326,29 +336,29 @@ fn agree_on_effects(
             Effect::TickTask(_) | Effect::PhaseReached(_) | Effect::Notify(_) => {}
         }
     }
-    prop_assert_eq!(ready, became(Status::Ready));
-    prop_assert_eq!(blocked, became(Status::Blocked));
+    prop_assert_eq!(ready, became(NodeStatus::Ready));
+    prop_assert_eq!(blocked, became(NodeStatus::Blocked));
     Ok(())
 }
 
 /// Returns the facts that a state file would hold of a run.
-fn recorded(run: &Run) -> Facts {
-    let trace = |node: &Node| Trace {
+fn recorded(run: &OrchestrationState) -> RunFacts {
+    let trace = |node: &TaskNode| TaskFacts {
         attempts: node.attempts,
         started_at: node.started_at,
         error: node.error.clone(),
     };
-    let phase = |phase: &Phase| PhaseFacts {
+    let phase = |phase: &PhaseState| PhaseFacts {
         number: phase.number,
         started_at: phase.started_at,
         completed_at: phase.completed_at,
         landing: phase.landing.clone(),
         tasks: run.graph().tasks_of(phase.number),
     };
-    Facts {
-        config: run.config(),
+    RunFacts {
+        config: run.run_limits(),
         current_phase: Some(run.current_phase()),
-        worktree: run.worktree().map(Into::into),
+        worktree: run.worktree_path().map(Into::into),
         started_at: run.started_at(),
         updated_at: run.updated_at(),
         claims: run
@@ -360,7 +370,7 @@ fn recorded(run: &Run) -> Facts {
             .map(|(id, node)| (id.clone(), trace(node)))
             .collect(),
         phases: run.phases().map(phase).collect(),
-        time: run.time(),
+        time: run.task_time(),
     }
 }
 
@@ -371,8 +381,8 @@ proptest! {
         moves in prop::collection::vec(any_move(), 0..150),
     ) {
         let ids = shape.ids();
-        let config = Config { max_parallel: shape.max_parallel, retry_limit: 2 };
-        let mut run = Run::new(shape.graph(), config, NOON);
+        let config = OrchestrationLimits { max_parallel: shape.max_parallel, retry_limit: 2 };
+        let mut run = OrchestrationState::new(shape.graph(), config, NOON);
         let mut oracle = Oracle {
             fates: vec![Fate::Idle; ids.len()],
             phases: shape.phases.clone(),
@@ -383,29 +393,29 @@ proptest! {
             run = apply(&run, &mut oracle, &ids, step, config)?;
             prop_assert_eq!(OrchestrateMachine::violations(&run), vec![]);
             for (node, id) in ids.iter().enumerate() {
-                prop_assert_eq!(run.node(id).unwrap().status, oracle.status(node), "{}", id);
+                prop_assert_eq!(run.find_node(id).unwrap().status, oracle.status(node), "{}", id);
             }
-            let now = next(&run);
-            prop_assert_eq!(run.stalled(), matches!(now, Next::Stalled(_)));
+            let now = next_work(&run);
+            prop_assert_eq!(run.is_stalled(), matches!(now, NextWork::Stalled(_)));
             prop_assert_eq!(now, oracle.next(&ids, config.max_parallel));
         }
-        prop_assert_eq!(Run::from_facts(Arc::clone(run.graph()), &recorded(&run)), run);
+        prop_assert_eq!(OrchestrationState::from_facts(Arc::clone(run.graph()), &recorded(&run)), run);
     }
 
     #[test]
     fn any_claims_make_a_sound_run(
         shape in any_shape(),
-        claims in prop::collection::vec((any::<prop::sample::Index>(), prop::sample::select(Status::ALL.to_vec())), 0..80),
+        claims in prop::collection::vec((any::<prop::sample::Index>(), prop::sample::select(NodeStatus::ALL.to_vec())), 0..80),
         current_phase in prop::option::of(0u32..8),
         moves in prop::collection::vec(any_move(), 0..30),
     ) {
         let ids = shape.ids();
-        let facts = Facts {
+        let facts = RunFacts {
             claims: claims.iter().map(|(pick, status)| (ids[pick.index(ids.len())].clone(), *status)).collect(),
             current_phase,
-            ..Facts::none(NOON)
+            ..RunFacts::starting_at(NOON)
         };
-        let mut run = Run::from_facts(shape.graph(), &facts);
+        let mut run = OrchestrationState::from_facts(shape.graph(), &facts);
         prop_assert_eq!(OrchestrateMachine::violations(&run), vec![]);
         for (kind, pick) in moves {
             let id = ids[pick.index(ids.len())].clone();
@@ -431,7 +441,7 @@ proptest! {
 /// command looks at all tasks.
 #[test]
 fn a_run_of_100_000_tasks_is_worked_off() {
-    let id = |phase: u32, task: u32| -> Id { format!("T{phase}.{task}").into() };
+    let id = |phase: u32, task: u32| -> NodeId { format!("T{phase}.{task}").into() };
     let specs = (0..10u32).flat_map(|phase| {
         (0..10_000u32).map(move |task| NodeSpec {
             id: id(phase, task),
@@ -448,20 +458,20 @@ fn a_run_of_100_000_tasks_is_worked_off() {
         spec.dependencies.retain(|id| *id != own);
         spec
     });
-    let graph = Arc::new(Graph::new(specs.collect()).unwrap());
-    let config = Config {
+    let graph = Arc::new(TaskGraph::new(specs.collect()).unwrap());
+    let config = OrchestrationLimits {
         max_parallel: 8,
         retry_limit: 10,
     };
-    let mut run = Run::new(graph, config, NOON);
+    let mut run = OrchestrationState::new(graph, config, NOON);
     let mut steps = 0;
-    let mut step = |run: &mut Run, command| {
+    let mut step = |run: &mut OrchestrationState, command| {
         *run = OrchestrateMachine::step(run, command, NOON).unwrap().next;
         steps += 1;
     };
     loop {
-        match next(&run) {
-            Next::Ready(ids) => {
+        match next_work(&run) {
+            NextWork::Ready(ids) => {
                 for id in &ids {
                     step(&mut run, Command::Start { id: id.clone() });
                 }
@@ -469,7 +479,7 @@ fn a_run_of_100_000_tasks_is_worked_off() {
                     step(&mut run, Command::Complete { id });
                 }
             }
-            Next::PhaseDone(phase) => {
+            NextWork::PhaseDone(phase) => {
                 let end = PhaseEnd::NoGit;
                 let worktree = None;
                 step(
@@ -481,8 +491,8 @@ fn a_run_of_100_000_tasks_is_worked_off() {
                     },
                 );
             }
-            Next::AllDone => break,
-            stuck @ (Next::Wait | Next::Stalled(_)) => panic!("{stuck:?}"),
+            NextWork::AllDone => break,
+            stuck @ (NextWork::Wait | NextWork::Stalled(_)) => panic!("{stuck:?}"),
         }
     }
     assert_eq!(steps, 200_010);
@@ -503,9 +513,9 @@ fn a_failure_at_the_head_of_a_long_chain_blocks_all_of_it_and_retry_frees_it() {
             .into_iter()
             .collect(),
     });
-    let graph = Arc::new(Graph::new(specs.collect()).unwrap());
-    let run = Run::new(graph, Config::default(), NOON);
-    let id = || Id::from("T1.0");
+    let graph = Arc::new(TaskGraph::new(specs.collect()).unwrap());
+    let run = OrchestrationState::new(graph, OrchestrationLimits::default(), NOON);
+    let id = || NodeId::from("T1.0");
     let mut seen = vec![run];
     for command in [
         Command::Start { id: id() },
@@ -519,8 +529,11 @@ fn a_failure_at_the_head_of_a_long_chain_blocks_all_of_it_and_retry_frees_it() {
         let step = OrchestrateMachine::step(&seen[seen.len() - 1], command, NOON);
         seen.push(step.unwrap().next);
     }
-    let blocked: Vec<usize> = seen.iter().map(|run| run.count(Status::Blocked)).collect();
+    let blocked: Vec<usize> = seen
+        .iter()
+        .map(|run| run.count_status(NodeStatus::Blocked))
+        .collect();
     assert_eq!(blocked, [0, 0, 99_999, 0]);
     assert_eq!(OrchestrateMachine::violations(&seen[2]), []);
-    assert_eq!(next(&seen[3]), Next::Ready(vec![id()]));
+    assert_eq!(next_work(&seen[3]), NextWork::Ready(vec![id()]));
 }

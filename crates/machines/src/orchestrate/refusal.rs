@@ -1,7 +1,7 @@
 //! Reasons why a run refuses a command.
 
-use super::{COMMIT_CHARS, Id, Status};
-use crate::kernel::{RefusalSubject, Refuse};
+use super::{COMMIT_CHARS, NodeId, NodeStatus};
+use crate::kernel::{CodedRefusal, RefusalSubject};
 use std::sync::Arc;
 
 /// The reason why a run refuses a command.
@@ -11,15 +11,15 @@ pub enum Refusal {
     #[error("there is no task '{id}'")]
     NoTask {
         /// The unknown id.
-        id: Id,
+        id: NodeId,
     },
     /// The task waits for others, or for its phase.
-    #[error("task '{id}' is not ready: it waits for {}", reasons(waits_for, phase.as_ref()))]
+    #[error("task '{id}' is not ready: it waits for {}", join_reasons(waits_for, phase.as_ref()))]
     NotReady {
         /// Id of the task.
-        id: Id,
+        id: NodeId,
         /// Dependencies that are not completed.
-        waits_for: Vec<Id>,
+        waits_for: Vec<NodeId>,
         /// The task's own phase and the current one, when they differ.
         phase: Option<(u32, u32)>,
     },
@@ -27,17 +27,17 @@ pub enum Refusal {
     #[error("task '{id}' is blocked by {}", by.join(", "))]
     Blocked {
         /// Id of the task.
-        id: Id,
+        id: NodeId,
         /// Dependencies that failed or are blocked.
-        by: Vec<Id>,
+        by: Vec<NodeId>,
     },
     /// The status of the task does not allow the command.
     #[error("task '{id}' is {}; cannot {verb}", status.name())]
     TaskState {
         /// Id of the task.
-        id: Id,
+        id: NodeId,
         /// Its current status.
-        status: Status,
+        status: NodeStatus,
         /// The refused verb.
         verb: &'static str,
     },
@@ -45,9 +45,9 @@ pub enum Refusal {
     #[error("task '{id}' has not failed; it is {}", status.name())]
     NotFailed {
         /// Id of the task.
-        id: Id,
+        id: NodeId,
         /// Its current status.
-        status: Status,
+        status: NodeStatus,
     },
     /// The limit of tasks in progress is reached.
     #[error("{max} tasks are in progress, as many as may be")]
@@ -59,7 +59,7 @@ pub enum Refusal {
     #[error("only a person may force task '{id}' to completed")]
     NeedsPerson {
         /// Id of the task.
-        id: Id,
+        id: NodeId,
     },
     /// No phase has that number.
     #[error("there is no phase {phase}")]
@@ -105,7 +105,7 @@ pub enum Refusal {
     },
 }
 
-fn reasons(waits_for: &[Id], phase: Option<&(u32, u32)>) -> String {
+fn join_reasons(waits_for: &[NodeId], phase: Option<&(u32, u32)>) -> String {
     let mut parts: Vec<String> = waits_for.iter().map(ToString::to_string).collect();
     if let Some((own, current)) = phase {
         parts.push(format!("phase {own} (phase {current} is current)"));
@@ -113,17 +113,17 @@ fn reasons(waits_for: &[Id], phase: Option<&(u32, u32)>) -> String {
     parts.join(", ")
 }
 
-impl Refuse for Refusal {
+impl CodedRefusal for Refusal {
     fn code(&self) -> &'static str {
         match self {
             Refusal::NoTask { .. } => "no_task",
             Refusal::NotReady { .. } => "not_ready",
             Refusal::Blocked { .. } => "blocked",
             Refusal::TaskState { status, .. } => match status {
-                Status::InProgress => "already_in_progress",
-                Status::Completed => "already_completed",
-                Status::Failed => "task_failed",
-                Status::Pending | Status::Ready | Status::Blocked => "not_in_progress",
+                NodeStatus::InProgress => "already_in_progress",
+                NodeStatus::Completed => "already_completed",
+                NodeStatus::Failed => "task_failed",
+                NodeStatus::Pending | NodeStatus::Ready | NodeStatus::Blocked => "not_in_progress",
             },
             Refusal::NotFailed { .. } => "not_failed",
             Refusal::NoFreePlace { .. } => "no_free_place",

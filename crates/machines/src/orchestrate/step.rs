@@ -1,11 +1,13 @@
 //! The transition rules of orchestrations.
 
-use super::run::Changes;
+use super::run::StatusChanges;
 use super::{
-    COMMIT_CHARS, Command, Effect, Event, Id, Landing, Next, PhaseEnd, Refusal, Run, Status, check,
-    next,
+    COMMIT_CHARS, Command, Effect, LandingOutcome, NextWork, NodeId, NodeStatus,
+    OrchestrationEvent, OrchestrationState, PhaseEnd, Refusal, check, next_work,
 };
-use crate::kernel::{Actor, Advice, Machine, RefusalSubject, Step, Timestamp, Violation};
+use crate::kernel::{
+    Actor, CommandAdvice, Machine, MachineStep, RefusalSubject, Timestamp, Violation,
+};
 use std::sync::Arc;
 
 /// The state machine of orchestrations.
@@ -20,29 +22,33 @@ const ADVICE_MAX: usize = 6;
 type Outcome = Result<Vec<Effect>, Refusal>;
 
 impl Machine for OrchestrateMachine {
-    type State = Run;
+    type State = OrchestrationState;
     type Command = Command;
     type Effect = Effect;
     type Refusal = Refusal;
 
-    fn step(run: &Run, command: Command, at: Timestamp) -> Result<Step<Run, Effect>, Refusal> {
+    fn step(
+        run: &OrchestrationState,
+        command: Command,
+        at: Timestamp,
+    ) -> Result<MachineStep<OrchestrationState, Effect>, Refusal> {
         let mut next = run.clone();
         let effects = Self::advance(&mut next, command, at)?;
-        Ok(Step { next, effects })
+        Ok(MachineStep { next, effects })
     }
 
-    fn advance(run: &mut Run, command: Command, at: Timestamp) -> Outcome {
+    fn advance(run: &mut OrchestrationState, command: Command, at: Timestamp) -> Outcome {
         match command {
-            Command::Start { id } => start(run, &id, false, at),
-            Command::StartAhead { id } => start(run, &id, true, at),
-            Command::Recall { id } => recall(run, &id, at),
-            Command::Complete { id } => complete(run, &id, at),
-            Command::Fail { id, reason, retry } => fail(run, &id, reason, retry, at),
+            Command::Start { id } => start_task(run, &id, false, at),
+            Command::StartAhead { id } => start_task(run, &id, true, at),
+            Command::Recall { id } => recall_task(run, &id, at),
+            Command::Complete { id } => complete_task(run, &id, at),
+            Command::Fail { id, reason, retry } => fail_task(run, &id, reason, retry, at),
             Command::ForceComplete { id, by, reason } => {
                 force_complete(run, &id, by, reason.as_deref(), at)
             }
-            Command::Retry { id } => retry(run, &id, at),
-            Command::Lost { gone } => lost(run, &gone, at),
+            Command::Retry { id } => retry_task(run, &id, at),
+            Command::Lost { gone } => fail_lost_tasks(run, &gone, at),
             Command::PhaseFinish {
                 phase,
                 end,
@@ -52,11 +58,11 @@ impl Machine for OrchestrateMachine {
         }
     }
 
-    fn status(run: &Run) -> &'static str {
-        let untouched = run.count(Status::Pending) + run.count(Status::Ready);
+    fn status_name(run: &OrchestrationState) -> &'static str {
+        let untouched = run.count_status(NodeStatus::Pending) + run.count_status(NodeStatus::Ready);
         if run.all_done() {
             "completed"
-        } else if run.stalled() {
+        } else if run.is_stalled() {
             "stalled"
         } else if untouched == run.graph.len() {
             "pending"
@@ -65,51 +71,56 @@ impl Machine for OrchestrateMachine {
         }
     }
 
-    fn violations(run: &Run) -> Vec<Violation> {
-        check::violations(run)
+    fn violations(run: &OrchestrationState) -> Vec<Violation> {
+        check::find_violations(run)
     }
 
-    fn advice(run: &Run) -> Vec<Advice> {
-        let on = |verb, ids: &mut dyn Iterator<Item = &u32>, advice: &mut Vec<Advice>| {
+    fn advice(run: &OrchestrationState) -> Vec<CommandAdvice> {
+        let on = |verb, ids: &mut dyn Iterator<Item = &u32>, advice: &mut Vec<CommandAdvice>| {
             let ids = ids.take(ADVICE_MAX - advice.len());
-            advice.extend(ids.map(|&node| Advice::on(verb, run.graph.id(node).as_ref())));
+            advice.extend(
+                ids.map(|&node| CommandAdvice::with_target(verb, run.graph.id_at(node).as_ref())),
+            );
         };
         let mut advice = Vec::new();
-        match next(run) {
-            Next::AllDone => {}
-            Next::PhaseDone(phase) => advice.push(Advice::on("phase finish", phase.to_string())),
-            Next::Stalled(_) => on("retry", &mut run.failed.iter(), &mut advice),
-            Next::Ready(ids) => {
+        match next_work(run) {
+            NextWork::AllDone => {}
+            NextWork::PhaseDone(phase) => advice.push(CommandAdvice::with_target(
+                "phase finish",
+                phase.to_string(),
+            )),
+            NextWork::Stalled(_) => on("retry", &mut run.failed.iter(), &mut advice),
+            NextWork::Ready(ids) => {
                 on("start", &mut run.ready.iter().take(ids.len()), &mut advice);
                 on("complete", &mut run.running.iter(), &mut advice);
             }
-            Next::Wait => on("complete", &mut run.running.iter(), &mut advice),
+            NextWork::Wait => on("complete", &mut run.running.iter(), &mut advice),
         }
         advice
     }
 }
 
-fn start(run: &mut Run, id: &Id, ahead: bool, at: Timestamp) -> Outcome {
-    let node = find(run, id)?;
-    match run.at(node).status {
-        Status::Ready => {}
-        Status::Pending if ahead && in_hand(run, node) => {}
-        Status::Pending => {
-            let (own, current) = (run.graph.place(node), run.current);
-            let phases = run.graph.phases();
+fn start_task(run: &mut OrchestrationState, id: &NodeId, ahead: bool, at: Timestamp) -> Outcome {
+    let node = require_task(run, id)?;
+    match run.node_at(node).status {
+        NodeStatus::Ready => {}
+        NodeStatus::Pending if ahead && is_startable_ahead(run, node) => {}
+        NodeStatus::Pending => {
+            let (own, current) = (run.graph.phase_index(node), run.current);
+            let phases = run.graph.phase_numbers();
             return Err(Refusal::NotReady {
                 id: id.clone(),
-                waits_for: run.awaited(node, |status| status != Status::Completed),
+                waits_for: run.awaited_tasks(node, |status| status != NodeStatus::Completed),
                 phase: (own != current).then(|| (phases[own], run.current_phase())),
             });
         }
-        Status::Blocked => {
+        NodeStatus::Blocked => {
             return Err(Refusal::Blocked {
                 id: id.clone(),
-                by: run.awaited(node, Status::obstructs),
+                by: run.awaited_tasks(node, NodeStatus::obstructs_dependents),
             });
         }
-        status @ (Status::InProgress | Status::Completed | Status::Failed) => {
+        status @ (NodeStatus::InProgress | NodeStatus::Completed | NodeStatus::Failed) => {
             return Err(wrong_state(id, status, "start"));
         }
     }
@@ -118,62 +129,68 @@ fn start(run: &mut Run, id: &Id, ahead: bool, at: Timestamp) -> Outcome {
             max: run.config.max_parallel,
         });
     }
-    let place = run.graph.place(node);
-    let mut draft = Draft::of(run, at);
-    draft.run.at_mut(node).started_at = Some(at);
-    draft.put(node, Status::InProgress);
+    let place = run.graph.phase_index(node);
+    let mut draft = RunUpdate::new(run, at);
+    draft.run.node_at_mut(node).started_at = Some(at);
+    draft.set_status(node, NodeStatus::InProgress);
     draft.run.phases[place].started_at.get_or_insert(at);
-    Ok(draft.done())
+    Ok(draft.into_effects())
 }
 
 /// True if the task is of the current phase and everything it still needs is in progress or
 /// completed.
-fn in_hand(run: &Run, node: u32) -> bool {
-    let idle = |status| !matches!(status, Status::InProgress | Status::Completed);
-    run.graph.place(node) == run.current && run.awaited(node, idle).is_empty()
+fn is_startable_ahead(run: &OrchestrationState, node: u32) -> bool {
+    let idle = |status| !matches!(status, NodeStatus::InProgress | NodeStatus::Completed);
+    run.graph.phase_index(node) == run.current && run.awaited_tasks(node, idle).is_empty()
 }
 
-fn recall(run: &mut Run, id: &Id, at: Timestamp) -> Outcome {
-    let node = in_progress(run, id, "recall")?;
-    if run.at(node).open_needs == 0 {
-        return Err(wrong_state(id, Status::InProgress, "recall"));
+fn recall_task(run: &mut OrchestrationState, id: &NodeId, at: Timestamp) -> Outcome {
+    let node = require_in_progress(run, id, "recall")?;
+    if run.node_at(node).open_needs == 0 {
+        return Err(wrong_state(id, NodeStatus::InProgress, "recall"));
     }
-    let rest = run.derived(node);
-    let mut draft = Draft::of(run, at);
-    draft.run.at_mut(node).started_at = None;
-    draft.put(node, rest);
-    Ok(draft.done())
+    let rest = run.derived_status(node);
+    let mut draft = RunUpdate::new(run, at);
+    draft.run.node_at_mut(node).started_at = None;
+    draft.set_status(node, rest);
+    Ok(draft.into_effects())
 }
 
-fn complete(run: &mut Run, id: &Id, at: Timestamp) -> Outcome {
-    let node = in_progress(run, id, "complete")?;
-    let started = run.at(node).started_at;
-    let mut draft = Draft::of(run, at);
+fn complete_task(run: &mut OrchestrationState, id: &NodeId, at: Timestamp) -> Outcome {
+    let node = require_in_progress(run, id, "complete")?;
+    let started = run.node_at(node).started_at;
+    let mut draft = RunUpdate::new(run, at);
     if let Some(started) = started {
         let time = &mut draft.run.time;
         time.seconds = time.seconds.saturating_add(at.seconds_since(started));
         time.tasks = time.tasks.saturating_add(1);
     }
-    draft.complete(node);
-    Ok(draft.done())
+    draft.complete_node(node);
+    Ok(draft.into_effects())
 }
 
-fn fail(run: &mut Run, id: &Id, reason: Option<Arc<str>>, retry: bool, at: Timestamp) -> Outcome {
-    let node = in_progress(run, id, "fail")?;
-    let mut draft = Draft::of(run, at);
-    draft.run.at_mut(node).error = reason;
-    draft.failed_run(node, retry);
-    Ok(draft.done())
+fn fail_task(
+    run: &mut OrchestrationState,
+    id: &NodeId,
+    reason: Option<Arc<str>>,
+    retry: bool,
+    at: Timestamp,
+) -> Outcome {
+    let node = require_in_progress(run, id, "fail")?;
+    let mut draft = RunUpdate::new(run, at);
+    draft.run.node_at_mut(node).error = reason;
+    draft.count_failed_run(node, retry);
+    Ok(draft.into_effects())
 }
 
 fn force_complete(
-    run: &mut Run,
-    id: &Id,
+    run: &mut OrchestrationState,
+    id: &NodeId,
     by: Actor,
     reason: Option<&str>,
     at: Timestamp,
 ) -> Outcome {
-    let node = find(run, id)?;
+    let node = require_task(run, id)?;
     match by {
         Actor::Agent => return Err(Refusal::NeedsPerson { id: id.clone() }),
         Actor::Person => {}
@@ -183,63 +200,66 @@ fn force_complete(
             what: RefusalSubject::Reason,
         });
     }
-    match run.at(node).status {
-        status @ Status::Completed => return Err(wrong_state(id, status, "force")),
-        Status::Pending | Status::Ready | Status::InProgress | Status::Failed | Status::Blocked => {
-        }
+    match run.node_at(node).status {
+        status @ NodeStatus::Completed => return Err(wrong_state(id, status, "force")),
+        NodeStatus::Pending
+        | NodeStatus::Ready
+        | NodeStatus::InProgress
+        | NodeStatus::Failed
+        | NodeStatus::Blocked => {}
     }
-    let mut draft = Draft::of(run, at);
-    draft.complete(node);
-    Ok(draft.done())
+    let mut draft = RunUpdate::new(run, at);
+    draft.complete_node(node);
+    Ok(draft.into_effects())
 }
 
-fn retry(run: &mut Run, id: &Id, at: Timestamp) -> Outcome {
-    let node = find(run, id)?;
-    match run.at(node).status {
-        Status::Failed => {}
-        status @ (Status::Pending
-        | Status::Ready
-        | Status::InProgress
-        | Status::Completed
-        | Status::Blocked) => {
+fn retry_task(run: &mut OrchestrationState, id: &NodeId, at: Timestamp) -> Outcome {
+    let node = require_task(run, id)?;
+    match run.node_at(node).status {
+        NodeStatus::Failed => {}
+        status @ (NodeStatus::Pending
+        | NodeStatus::Ready
+        | NodeStatus::InProgress
+        | NodeStatus::Completed
+        | NodeStatus::Blocked) => {
             let id = id.clone();
             return Err(Refusal::NotFailed { id, status });
         }
     }
-    let rest = run.derived(node);
-    let mut draft = Draft::of(run, at);
-    let state = draft.run.at_mut(node);
+    let rest = run.derived_status(node);
+    let mut draft = RunUpdate::new(run, at);
+    let state = draft.run.node_at_mut(node);
     state.attempts = 0;
     state.error = None;
-    draft.put(node, rest);
-    Ok(draft.done())
+    draft.set_status(node, rest);
+    Ok(draft.into_effects())
 }
 
 /// Ends the run of every task whose process is gone. It counts as a failed run, so that a task that
 /// is lost again and again comes to an end.
-fn lost(run: &mut Run, gone: &[Id], at: Timestamp) -> Outcome {
-    let gone = gone.iter().map(|id| find(run, id));
+fn fail_lost_tasks(run: &mut OrchestrationState, gone: &[NodeId], at: Timestamp) -> Outcome {
+    let gone = gone.iter().map(|id| require_task(run, id));
     let gone = gone.collect::<Result<Vec<_>, _>>()?;
-    let mut draft = Draft::of(run, at);
+    let mut draft = RunUpdate::new(run, at);
     for node in gone {
-        if draft.run.at(node).status == Status::InProgress {
-            draft.failed_run(node, true);
+        if draft.run.node_at(node).status == NodeStatus::InProgress {
+            draft.count_failed_run(node, true);
         }
     }
-    Ok(draft.done())
+    Ok(draft.into_effects())
 }
 
 fn phase_finish(
-    run: &mut Run,
+    run: &mut OrchestrationState,
     phase: u32,
     end: PhaseEnd,
     worktree: Option<Arc<str>>,
     at: Timestamp,
 ) -> Outcome {
-    let known = run.graph.phases().binary_search(&phase);
+    let known = run.graph.phase_numbers().binary_search(&phase);
     let place = known.map_err(|_| Refusal::NoPhase { phase })?;
     let state = &run.phases[place];
-    if state.finished() {
+    if state.is_finished() {
         return Err(Refusal::PhaseFinished { phase });
     }
     if place != run.current {
@@ -248,7 +268,7 @@ fn phase_finish(
             current: run.current_phase(),
         });
     }
-    if !state.complete() {
+    if !state.is_complete() {
         return Err(Refusal::PhaseIncomplete {
             phase,
             open: state.total - state.completed,
@@ -263,137 +283,145 @@ fn phase_finish(
             if !digits || commit.len() != COMMIT_CHARS {
                 return Err(Refusal::BadCommit { commit });
             }
-            Landing::Merged { commit }
+            LandingOutcome::Merged { commit }
         }
-        PhaseEnd::NoGit => Landing::WithoutMerge,
-        PhaseEnd::ChecksRed | PhaseEnd::Conflict => Landing::Unmerged,
+        PhaseEnd::NoGit => LandingOutcome::WithoutMerge,
+        PhaseEnd::ChecksRed | PhaseEnd::Conflict => LandingOutcome::Unmerged,
     };
-    let mut draft = Draft::of(run, at);
-    let landed = landing.landed();
+    let mut draft = RunUpdate::new(run, at);
+    let landed = landing.has_landed();
     let ended = &mut draft.run.phases[place];
     ended.landing = Some(landing);
     if !landed {
-        draft.notify(Event::PhaseNotLanded(phase));
-        return Ok(draft.done());
+        draft.notify_people(OrchestrationEvent::PhaseNotLanded(phase));
+        return Ok(draft.into_effects());
     }
     // A clock that was set back must not make a phase end before it began.
     ended.completed_at = Some(ended.started_at.map_or(at, |started| at.max(started)));
-    draft.notify(Event::PhaseDone(phase));
+    draft.notify_people(OrchestrationEvent::PhaseDone(phase));
     draft.run.find_current();
     if draft.run.all_done() {
         draft.run.worktree = None;
-        draft.notify(Event::AllDone);
+        draft.notify_people(OrchestrationEvent::AllDone);
     } else {
         draft.run.worktree = worktree;
         let reached = draft.run.current_phase();
         draft.effects.push(Effect::PhaseReached(reached));
         draft.run.enter_phase(&mut draft.changes);
     }
-    Ok(draft.done())
+    Ok(draft.into_effects())
 }
 
-fn set_worktree(run: &mut Run, path: Option<Arc<str>>, at: Timestamp) -> Outcome {
+fn set_worktree(run: &mut OrchestrationState, path: Option<Arc<str>>, at: Timestamp) -> Outcome {
     if path.as_deref().is_some_and(|path| path.trim().is_empty()) {
         return Err(Refusal::Empty {
             what: RefusalSubject::Worktree,
         });
     }
-    let draft = Draft::of(run, at);
+    let draft = RunUpdate::new(run, at);
     draft.run.worktree = path;
-    Ok(draft.done())
+    Ok(draft.into_effects())
 }
 
 /// A command being applied.
-struct Draft<'r> {
-    run: &'r mut Run,
+struct RunUpdate<'r> {
+    run: &'r mut OrchestrationState,
     was_stalled: bool,
-    changes: Changes,
+    changes: StatusChanges,
     effects: Vec<Effect>,
 }
 
-impl<'r> Draft<'r> {
-    fn of(run: &'r mut Run, at: Timestamp) -> Self {
+impl<'r> RunUpdate<'r> {
+    fn new(run: &'r mut OrchestrationState, at: Timestamp) -> Self {
         run.updated_at = run.updated_at.max(at);
-        Draft {
-            was_stalled: run.stalled(),
+        RunUpdate {
+            was_stalled: run.is_stalled(),
             run,
-            changes: Changes::default(),
+            changes: StatusChanges::default(),
             effects: Vec::new(),
         }
     }
 
-    fn put(&mut self, node: u32, to: Status) {
-        self.run.put(node, to, &mut self.changes);
+    fn set_status(&mut self, node: u32, to: NodeStatus) {
+        self.run.set_status(node, to, &mut self.changes);
     }
 
-    fn complete(&mut self, node: u32) {
-        let state = self.run.at_mut(node);
+    fn complete_node(&mut self, node: u32) {
+        let state = self.run.node_at_mut(node);
         state.started_at = None;
         state.error = None;
-        self.put(node, Status::Completed);
-        let id = self.run.graph.id(node).clone();
+        self.set_status(node, NodeStatus::Completed);
+        let id = self.run.graph.id_at(node).clone();
         self.effects.push(Effect::TickTask(id.clone()));
-        self.notify(Event::TaskDone(id));
+        self.notify_people(OrchestrationEvent::TaskDone(id));
     }
 
     /// Counts a failed run. The task is tried again if `retry` is set and the limit allows;
     /// otherwise it fails for good.
-    fn failed_run(&mut self, node: u32, retry: bool) {
-        let (limit, rest) = (self.run.config.retry_limit.max(1), self.run.derived(node));
-        let state = self.run.at_mut(node);
+    fn count_failed_run(&mut self, node: u32, retry: bool) {
+        let (limit, rest) = (
+            self.run.config.retry_limit.max(1),
+            self.run.derived_status(node),
+        );
+        let state = self.run.node_at_mut(node);
         state.attempts = state.attempts.saturating_add(1).min(limit);
         state.started_at = None;
         if retry && state.attempts < limit {
-            self.put(node, rest);
+            self.set_status(node, rest);
         } else {
-            self.put(node, Status::Failed);
-            let id = self.run.graph.id(node).clone();
-            self.notify(Event::TaskFailed(id));
+            self.set_status(node, NodeStatus::Failed);
+            let id = self.run.graph.id_at(node).clone();
+            self.notify_people(OrchestrationEvent::TaskFailed(id));
         }
     }
 
-    fn notify(&mut self, event: Event) {
+    fn notify_people(&mut self, event: OrchestrationEvent) {
         self.effects.push(Effect::Notify(event));
     }
 
-    fn done(mut self) -> Vec<Effect> {
+    fn into_effects(mut self) -> Vec<Effect> {
         let graph = &self.run.graph;
         let names = |mut nodes: Vec<u32>| {
             nodes.sort_unstable();
-            graph.names(&nodes)
+            graph.ids_of(&nodes)
         };
-        let Changes { ready, blocked } = self.changes;
+        let StatusChanges { ready, blocked } = self.changes;
         if !ready.is_empty() {
             self.effects.push(Effect::BecameReady(names(ready)));
         }
         if !blocked.is_empty() {
             self.effects.push(Effect::Blocked(names(blocked)));
         }
-        if self.run.stalled() && !self.was_stalled {
-            self.effects.push(Effect::Notify(Event::Stalled));
+        if self.run.is_stalled() && !self.was_stalled {
+            self.effects
+                .push(Effect::Notify(OrchestrationEvent::Stalled));
         }
         self.effects
     }
 }
 
-fn find(run: &Run, id: &Id) -> Result<u32, Refusal> {
-    let found = run.graph.find(id);
+fn require_task(run: &OrchestrationState, id: &NodeId) -> Result<u32, Refusal> {
+    let found = run.graph.index_of(id);
     found.ok_or_else(|| Refusal::NoTask { id: id.clone() })
 }
 
-fn in_progress(run: &Run, id: &Id, verb: &'static str) -> Result<u32, Refusal> {
-    let node = find(run, id)?;
-    match run.at(node).status {
-        Status::InProgress => Ok(node),
-        status @ (Status::Pending
-        | Status::Ready
-        | Status::Completed
-        | Status::Failed
-        | Status::Blocked) => Err(wrong_state(id, status, verb)),
+fn require_in_progress(
+    run: &OrchestrationState,
+    id: &NodeId,
+    verb: &'static str,
+) -> Result<u32, Refusal> {
+    let node = require_task(run, id)?;
+    match run.node_at(node).status {
+        NodeStatus::InProgress => Ok(node),
+        status @ (NodeStatus::Pending
+        | NodeStatus::Ready
+        | NodeStatus::Completed
+        | NodeStatus::Failed
+        | NodeStatus::Blocked) => Err(wrong_state(id, status, verb)),
     }
 }
 
-fn wrong_state(id: &Id, status: Status, verb: &'static str) -> Refusal {
+fn wrong_state(id: &NodeId, status: NodeStatus, verb: &'static str) -> Refusal {
     Refusal::TaskState {
         id: id.clone(),
         status,

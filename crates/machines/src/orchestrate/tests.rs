@@ -2,8 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
 
 use super::*;
-use crate::kernel::{Advice, Machine as _, Refuse as _, Timestamp};
-use crate::table::{self, Catalogue as _};
+use crate::kernel::{CodedRefusal as _, CommandAdvice, Machine as _, Timestamp};
+use crate::table::{self, MachineCatalogue as _};
 
 const NOON: Timestamp = Timestamp(1_769_000_000);
 
@@ -22,8 +22,8 @@ fn spec(id: &str, phase: u32, dependencies: &[&str]) -> NodeSpec {
 
 /// Phase 0 is one task; phase 1 a diamond with a lone task beside it; phase 2 one behind the
 /// diamond and one free.
-fn graph() -> Arc<Graph> {
-    let graph = Graph::new(vec![
+fn graph() -> Arc<TaskGraph> {
+    let graph = TaskGraph::new(vec![
         spec("T0.1", 0, &[]),
         spec("T1.1", 1, &[]),
         spec("T1.2", 1, &["T1.1"]),
@@ -82,15 +82,18 @@ fn merged() -> PhaseEnd {
     }
 }
 
-fn names(ids: &[&str]) -> Vec<Id> {
+fn names(ids: &[&str]) -> Vec<NodeId> {
     ids.iter().map(|&id| id.into()).collect()
 }
 
-fn ready(ids: &[&str]) -> Next {
-    Next::Ready(names(ids))
+fn ready(ids: &[&str]) -> NextWork {
+    NextWork::Ready(names(ids))
 }
 
-fn play(run: &Run, commands: impl IntoIterator<Item = Command>) -> Result<Run, Refusal> {
+fn play(
+    run: &OrchestrationState,
+    commands: impl IntoIterator<Item = Command>,
+) -> Result<OrchestrationState, Refusal> {
     let mut run = run.clone();
     for command in commands {
         run = OrchestrateMachine::step(&run, command, NOON)?.next;
@@ -98,26 +101,26 @@ fn play(run: &Run, commands: impl IntoIterator<Item = Command>) -> Result<Run, R
     Ok(run)
 }
 
-fn effects(run: &Run, command: Command) -> Vec<Effect> {
+fn effects(run: &OrchestrationState, command: Command) -> Vec<Effect> {
     OrchestrateMachine::step(run, command, NOON)
         .unwrap()
         .effects
 }
 
-fn refusal(run: &Run, command: Command) -> Refusal {
+fn refusal(run: &OrchestrationState, command: Command) -> Refusal {
     OrchestrateMachine::step(run, command, NOON).unwrap_err()
 }
 
-fn code(run: &Run, command: Command) -> &'static str {
+fn code(run: &OrchestrationState, command: Command) -> &'static str {
     refusal(run, command).code()
 }
 
-fn fresh() -> Run {
-    Run::new(graph(), Config::default(), NOON)
+fn fresh() -> OrchestrationState {
+    OrchestrationState::new(graph(), OrchestrationLimits::default(), NOON)
 }
 
 /// In phase 1, nothing begun.
-fn second_phase() -> Run {
+fn second_phase() -> OrchestrationState {
     play(
         &fresh(),
         [start("T0.1"), complete("T0.1"), finish(0, merged())],
@@ -125,7 +128,7 @@ fn second_phase() -> Run {
     .unwrap()
 }
 
-fn do_all(run: &Run, ids: &[&str]) -> Run {
+fn do_all(run: &OrchestrationState, ids: &[&str]) -> OrchestrationState {
     let moves = ids.iter().flat_map(|id| [start(id), complete(id)]);
     play(run, moves).unwrap()
 }
@@ -133,7 +136,7 @@ fn do_all(run: &Run, ids: &[&str]) -> Run {
 #[test]
 fn only_tasks_of_the_current_phase_become_ready() {
     let run = fresh();
-    assert_eq!(next(&run), ready(&["T0.1"]));
+    assert_eq!(next_work(&run), ready(&["T0.1"]));
     let refused = refusal(&run, start("T1.2"));
     assert_eq!(
         (refused.code(), refused.to_string().as_str()),
@@ -143,9 +146,9 @@ fn only_tasks_of_the_current_phase_become_ready() {
         )
     );
     let run = play(&run, [start("T0.1"), complete("T0.1")]).unwrap();
-    assert_eq!(next(&run), Next::PhaseDone(0));
-    assert_eq!(run.count(Status::Ready), 0);
-    assert_eq!(next(&second_phase()), ready(&["T1.1", "T1.5"]));
+    assert_eq!(next_work(&run), NextWork::PhaseDone(0));
+    assert_eq!(run.count_status(NodeStatus::Ready), 0);
+    assert_eq!(next_work(&second_phase()), ready(&["T1.1", "T1.5"]));
 }
 
 #[test]
@@ -155,27 +158,27 @@ fn completing_a_task_frees_what_waits_for_it_alone() {
         effects(&run, complete("T1.1")),
         [
             Effect::TickTask("T1.1".into()),
-            Effect::Notify(Event::TaskDone("T1.1".into())),
+            Effect::Notify(OrchestrationEvent::TaskDone("T1.1".into())),
             Effect::BecameReady(names(&["T1.2", "T1.3"])),
         ]
     );
     let run = do_all(&second_phase(), &["T1.1", "T1.2"]);
-    assert_eq!(next(&run), ready(&["T1.3", "T1.5"]));
-    assert_eq!(run.node("T1.4").unwrap().status, Status::Pending);
+    assert_eq!(next_work(&run), ready(&["T1.3", "T1.5"]));
+    assert_eq!(run.find_node("T1.4").unwrap().status, NodeStatus::Pending);
 }
 
 #[test]
 fn next_is_limited_to_free_places() {
-    let run = second_phase().with_config(Config {
+    let run = second_phase().with_limits(OrchestrationLimits {
         max_parallel: 2,
-        ..Config::default()
+        ..OrchestrationLimits::default()
     });
     let run = do_all(&run, &["T1.1"]);
-    assert_eq!(next(&run), ready(&["T1.2", "T1.3"]));
+    assert_eq!(next_work(&run), ready(&["T1.2", "T1.3"]));
     let run = play(&run, [start("T1.5")]).unwrap();
-    assert_eq!(next(&run), ready(&["T1.2"]));
+    assert_eq!(next_work(&run), ready(&["T1.2"]));
     let run = play(&run, [start("T1.3")]).unwrap();
-    assert_eq!(next(&run), Next::Wait);
+    assert_eq!(next_work(&run), NextWork::Wait);
     assert_eq!(code(&run, start("T1.2")), "no_free_place");
 }
 
@@ -183,28 +186,28 @@ fn next_is_limited_to_free_places() {
 fn a_failure_blocks_all_that_depend_on_it_and_the_run_stalls_after_the_rest() {
     let run = play(&second_phase(), [start("T1.1"), fail("T1.1", false)]).unwrap();
     assert_eq!(
-        run.ids(Status::Blocked),
+        run.ids_with_status(NodeStatus::Blocked),
         names(&["T1.2", "T1.3", "T1.4", "T2.1"])
     );
-    assert_eq!(run.node("T2.2").unwrap().status, Status::Pending);
-    assert_eq!(next(&run), ready(&["T1.5"]));
+    assert_eq!(run.find_node("T2.2").unwrap().status, NodeStatus::Pending);
+    assert_eq!(next_work(&run), ready(&["T1.5"]));
     assert_eq!(
         refusal(&run, start("T1.4")).to_string(),
         "task 'T1.4' is blocked by T1.2, T1.3"
     );
     let run = play(&run, [start("T1.5")]).unwrap();
-    assert_eq!(next(&run), Next::Wait);
+    assert_eq!(next_work(&run), NextWork::Wait);
     assert_eq!(
         effects(&run, complete("T1.5")).last(),
-        Some(&Effect::Notify(Event::Stalled))
+        Some(&Effect::Notify(OrchestrationEvent::Stalled))
     );
     let run = play(&run, [complete("T1.5")]).unwrap();
     let stuck = names(&["T1.1", "T1.2", "T1.3", "T1.4", "T2.1"]);
-    assert_eq!(next(&run), Next::Stalled(stuck));
-    assert_eq!(OrchestrateMachine::status(&run), "stalled");
+    assert_eq!(next_work(&run), NextWork::Stalled(stuck));
+    assert_eq!(OrchestrateMachine::status_name(&run), "stalled");
     assert_eq!(
         OrchestrateMachine::advice(&run),
-        [Advice::on("retry", "T1.1")]
+        [CommandAdvice::with_target("retry", "T1.1")]
     );
 }
 
@@ -213,12 +216,18 @@ fn retry_unblocks_only_those_without_another_failure_before_them() {
     let run = do_all(&second_phase(), &["T1.1"]);
     let run = play(&run, [start("T1.2"), start("T1.3")]).unwrap();
     let run = play(&run, [fail("T1.2", false), fail("T1.3", false)]).unwrap();
-    assert_eq!(run.ids(Status::Blocked), names(&["T1.4", "T2.1"]));
+    assert_eq!(
+        run.ids_with_status(NodeStatus::Blocked),
+        names(&["T1.4", "T2.1"])
+    );
     let run = play(&run, [retry("T1.2")]).unwrap();
-    assert_eq!(run.ids(Status::Blocked), names(&["T1.4", "T2.1"]));
-    assert_eq!(run.node("T1.2").unwrap().attempts, 0);
+    assert_eq!(
+        run.ids_with_status(NodeStatus::Blocked),
+        names(&["T1.4", "T2.1"])
+    );
+    assert_eq!(run.find_node("T1.2").unwrap().attempts, 0);
     let run = play(&run, [retry("T1.3")]).unwrap();
-    assert_eq!(run.ids(Status::Blocked), []);
+    assert_eq!(run.ids_with_status(NodeStatus::Blocked), []);
     assert_eq!(code(&run, retry("T1.3")), "not_failed");
 }
 
@@ -227,8 +236,8 @@ fn a_person_forces_completion_and_an_agent_does_not() {
     let run = play(&second_phase(), [start("T1.1"), fail("T1.1", false)]).unwrap();
     assert_eq!(code(&run, force("T1.1", Actor::Agent)), "needs_person");
     let forced = play(&run, [force("T1.1", Actor::Person)]).unwrap();
-    assert_eq!(next(&forced), ready(&["T1.2", "T1.3", "T1.5"]));
-    assert_eq!(forced.time(), run.time());
+    assert_eq!(next_work(&forced), ready(&["T1.2", "T1.3", "T1.5"]));
+    assert_eq!(forced.task_time(), run.task_time());
     assert_eq!(
         code(&forced, force("T1.1", Actor::Person)),
         "already_completed"
@@ -239,20 +248,24 @@ fn a_person_forces_completion_and_an_agent_does_not() {
         [force("T1.2", Actor::Person), force("T1.3", Actor::Person)],
     )
     .unwrap();
-    assert_eq!(run.ids(Status::Blocked), []);
-    assert_eq!(next(&run), ready(&["T1.4", "T1.5"]));
+    assert_eq!(run.ids_with_status(NodeStatus::Blocked), []);
+    assert_eq!(next_work(&run), ready(&["T1.4", "T1.5"]));
 }
 
 #[test]
 fn a_task_runs_ten_times_in_all() {
     let mut run = second_phase();
     for attempt in 1..=10 {
-        assert_eq!(run.node("T1.1").unwrap().status, Status::Ready, "{attempt}");
+        assert_eq!(
+            run.find_node("T1.1").unwrap().status,
+            NodeStatus::Ready,
+            "{attempt}"
+        );
         run = play(&run, [start("T1.1"), fail("T1.1", true)]).unwrap();
-        assert_eq!(run.node("T1.1").unwrap().attempts, attempt);
+        assert_eq!(run.find_node("T1.1").unwrap().attempts, attempt);
     }
-    let node = run.node("T1.1").unwrap();
-    assert_eq!(node.status, Status::Failed);
+    let node = run.find_node("T1.1").unwrap();
+    assert_eq!(node.status, NodeStatus::Failed);
     assert_eq!(node.error.as_deref(), Some("tests red"));
     assert_eq!(code(&run, start("T1.1")), "task_failed");
 }
@@ -261,27 +274,30 @@ fn a_task_runs_ten_times_in_all() {
 fn a_lost_task_counts_a_run_is_ready_again_and_others_are_left_alone() {
     let run = play(&second_phase(), [start("T1.1"), start("T1.5")]).unwrap();
     let run = play(&run, [lost(&["T1.1", "T1.2", "T0.1"])]).unwrap();
-    assert_eq!(next(&run), ready(&["T1.1"]));
-    assert_eq!(run.ids(Status::InProgress), names(&["T1.5"]));
-    assert_eq!(run.node("T1.1").unwrap().attempts, 1);
+    assert_eq!(next_work(&run), ready(&["T1.1"]));
+    assert_eq!(
+        run.ids_with_status(NodeStatus::InProgress),
+        names(&["T1.5"])
+    );
+    assert_eq!(run.find_node("T1.1").unwrap().attempts, 1);
     assert_eq!(code(&run, lost(&["T9.9"])), "no_task");
 }
 
 #[test]
 fn a_task_that_is_lost_again_and_again_fails() {
     let mut run = second_phase();
-    let limit = run.config().retry_limit;
+    let limit = run.run_limits().retry_limit;
     for _ in 0..limit {
         run = play(&run, [start("T1.1"), lost(&["T1.1"])]).unwrap();
     }
-    let node = run.node("T1.1").unwrap();
-    assert_eq!((node.status, node.attempts), (Status::Failed, limit));
+    let node = run.find_node("T1.1").unwrap();
+    assert_eq!((node.status, node.attempts), (NodeStatus::Failed, limit));
 }
 
 #[test]
 fn a_phase_lands_only_complete_current_and_merged() {
     let run = second_phase();
-    assert_eq!(run.worktree(), Some("worktree/phase-1-work"));
+    assert_eq!(run.worktree_path(), Some("worktree/phase-1-work"));
     assert_eq!(code(&run, finish(1, merged())), "phase_incomplete");
     assert_eq!(code(&run, finish(2, merged())), "phase_not_current");
     assert_eq!(code(&run, finish(0, merged())), "phase_finished");
@@ -295,9 +311,12 @@ fn a_phase_lands_only_complete_current_and_merged() {
     }
     for end in [PhaseEnd::ChecksRed, PhaseEnd::Conflict] {
         let stuck = play(&run, [finish(1, end)]).unwrap();
-        assert_eq!(stuck.phase(1).unwrap().landing, Some(Landing::Unmerged));
-        assert_eq!(next(&stuck), Next::PhaseDone(1));
-        assert_eq!(stuck.worktree(), Some("worktree/phase-1-work"));
+        assert_eq!(
+            stuck.find_phase(1).unwrap().landing,
+            Some(LandingOutcome::Unmerged)
+        );
+        assert_eq!(next_work(&stuck), NextWork::PhaseDone(1));
+        assert_eq!(stuck.worktree_path(), Some("worktree/phase-1-work"));
         let landed = play(&stuck, [finish(1, merged())]).unwrap();
         assert_eq!(landed.current_phase(), 2);
     }
@@ -305,7 +324,7 @@ fn a_phase_lands_only_complete_current_and_merged() {
     assert_eq!(
         seen,
         [
-            Effect::Notify(Event::PhaseDone(1)),
+            Effect::Notify(OrchestrationEvent::PhaseDone(1)),
             Effect::PhaseReached(2),
             Effect::BecameReady(names(&["T2.1", "T2.2"])),
         ]
@@ -319,17 +338,23 @@ fn the_last_phase_ends_the_run() {
     let run = do_all(&run, &["T2.2", "T2.1"]);
     assert_eq!(
         effects(&run, finish(2, merged())).last(),
-        Some(&Effect::Notify(Event::AllDone))
+        Some(&Effect::Notify(OrchestrationEvent::AllDone))
     );
     let run = play(&run, [finish(2, merged())]).unwrap();
-    assert_eq!((next(&run), run.current_phase()), (Next::AllDone, 2));
-    assert_eq!(OrchestrateMachine::status(&run), "completed");
-    let empty = Run::new(
-        Arc::new(Graph::new(vec![]).unwrap()),
-        Config::default(),
+    assert_eq!(
+        (next_work(&run), run.current_phase()),
+        (NextWork::AllDone, 2)
+    );
+    assert_eq!(OrchestrateMachine::status_name(&run), "completed");
+    let empty = OrchestrationState::new(
+        Arc::new(TaskGraph::new(vec![]).unwrap()),
+        OrchestrationLimits::default(),
         NOON,
     );
-    assert_eq!((next(&empty), empty.current_phase()), (Next::AllDone, 0));
+    assert_eq!(
+        (next_work(&empty), empty.current_phase()),
+        (NextWork::AllDone, 0)
+    );
 }
 
 #[test]
@@ -351,14 +376,14 @@ fn the_average_counts_the_last_run_of_each_task() {
     let metrics = run.metrics();
     assert_eq!(metrics.average_task_time_seconds, 80);
     assert_eq!((metrics.total_tasks, metrics.completed_count), (8, 3));
-    let phase = run.phase(1).unwrap();
+    let phase = run.find_phase(1).unwrap();
     assert_eq!((phase.completed, phase.total), (2, 5));
     assert_eq!(phase.started_at, Some(NOON));
 }
 
 #[test]
 fn graphs_that_cannot_work_are_refused() {
-    let error = |nodes| Graph::new(nodes).unwrap_err();
+    let error = |nodes| TaskGraph::new(nodes).unwrap_err();
     let circle = error(vec![
         spec("T1.1", 1, &[]),
         spec("T1.3", 1, &["T1.1", "T1.4"]),
@@ -381,7 +406,7 @@ fn graphs_that_cannot_work_are_refused() {
 
 #[test]
 fn a_graph_tells_its_tasks_in_the_order_of_the_file() {
-    let graph = Graph::new(vec![
+    let graph = TaskGraph::new(vec![
         spec("b", 3, &["c", "a", "c"]),
         spec("a", 1, &[]),
         spec("c", 3, &[]),
@@ -392,7 +417,7 @@ fn a_graph_tells_its_tasks_in_the_order_of_the_file() {
     assert_eq!(graph.tasks_of(3), names(&["b", "c"]));
     assert_eq!(graph.tasks_of(2), []);
     assert_eq!(
-        (graph.phases(), graph.phase_of("c")),
+        (graph.phase_numbers(), graph.phase_of("c")),
         (&[1, 3][..], Some(3))
     );
     assert!(!graph.contains("d"));
@@ -400,14 +425,14 @@ fn a_graph_tells_its_tasks_in_the_order_of_the_file() {
 
 #[test]
 fn of_several_claims_the_strongest_counts_and_the_rest_follows() {
-    use Status::{Blocked, Completed, Failed, InProgress, Pending, Ready};
-    let said = |claims: &[(&str, Status)]| {
-        let facts = Facts {
+    use NodeStatus::{Blocked, Completed, Failed, InProgress, Pending, Ready};
+    let said = |claims: &[(&str, NodeStatus)]| {
+        let facts = RunFacts {
             claims: claims.iter().map(|&(id, it)| (id.into(), it)).collect(),
             current_phase: Some(1),
-            ..Facts::none(NOON)
+            ..RunFacts::starting_at(NOON)
         };
-        Run::from_facts(graph(), &facts)
+        OrchestrationState::from_facts(graph(), &facts)
     };
     let run = said(&[
         ("T0.1", Pending),
@@ -421,7 +446,7 @@ fn of_several_claims_the_strongest_counts_and_the_rest_follows() {
         ("T1.5", Blocked),
         ("T7.7", Completed),
     ]);
-    let status = |id| run.node(id).unwrap().status;
+    let status = |id| run.find_node(id).unwrap().status;
     assert_eq!(
         [
             "T0.1", "T1.1", "T1.2", "T1.3", "T1.4", "T1.5", "T2.1", "T2.2"
@@ -435,7 +460,7 @@ fn of_several_claims_the_strongest_counts_and_the_rest_follows() {
     assert_eq!(OrchestrateMachine::violations(&run), []);
     // Ready before its dependencies are done is not believed.
     assert_eq!(
-        said(&[("T1.4", Ready)]).node("T1.4").unwrap().status,
+        said(&[("T1.4", Ready)]).find_node("T1.4").unwrap().status,
         Pending
     );
 }
@@ -445,32 +470,32 @@ fn tasks_of_a_merged_phase_are_completed_and_new_ones_open_it_again() {
     let phase = |tasks: &[&str]| PhaseFacts {
         number: 0,
         completed_at: Some(NOON),
-        landing: Some(Landing::Merged {
+        landing: Some(LandingOutcome::Merged {
             commit: "0a1b2c3".into(),
         }),
         tasks: names(tasks),
         ..PhaseFacts::default()
     };
     let with = |graph, phase| {
-        let facts = Facts {
+        let facts = RunFacts {
             phases: vec![phase],
             current_phase: Some(1),
-            ..Facts::none(NOON)
+            ..RunFacts::starting_at(NOON)
         };
-        Run::from_facts(graph, &facts)
+        OrchestrationState::from_facts(graph, &facts)
     };
     let run = with(graph(), phase(&["T0.1"]));
-    assert_eq!(next(&run), ready(&["T1.1", "T1.5"]));
-    let grown = Graph::new(vec![
+    assert_eq!(next_work(&run), ready(&["T1.1", "T1.5"]));
+    let grown = TaskGraph::new(vec![
         spec("T0.1", 0, &[]),
         spec("T0.2", 0, &["T0.1"]),
         spec("T1.1", 1, &[]),
     ]);
     let run = with(Arc::new(grown.unwrap()), phase(&["T0.1"]));
-    assert_eq!(next(&run), ready(&["T0.2"]));
+    assert_eq!(next_work(&run), ready(&["T0.2"]));
     assert_eq!(OrchestrateMachine::violations(&run), []);
     let run = do_all(&run, &["T0.2"]);
-    assert_eq!(next(&run), Next::PhaseDone(0));
+    assert_eq!(next_work(&run), NextWork::PhaseDone(0));
 }
 
 #[test]
@@ -479,9 +504,9 @@ fn the_worktree_of_a_phase_can_be_recorded() {
         path: path.map(Into::into),
     };
     let run = play(&fresh(), [set(Some("worktree/phase-0-work"))]).unwrap();
-    assert_eq!(run.worktree(), Some("worktree/phase-0-work"));
+    assert_eq!(run.worktree_path(), Some("worktree/phase-0-work"));
     assert_eq!(code(&run, set(Some(" "))), "empty_text");
-    assert_eq!(play(&run, [set(None)]).unwrap().worktree(), None);
+    assert_eq!(play(&run, [set(None)]).unwrap().worktree_path(), None);
 }
 
 #[test]
@@ -496,10 +521,10 @@ fn a_task_begins_ahead_only_on_work_that_somebody_has_in_hand() {
     assert_eq!(run.open_needs("T1.2"), names(&["T1.1"]));
     // What it was begun on fails: it is taken back, blocked, and no run is counted.
     let failed = play(&run, [fail("T1.1", false)]).unwrap();
-    assert!(failed.obstructed("T1.2"));
+    assert!(failed.is_obstructed("T1.2"));
     let back = play(&failed, [recall("T1.2")]).unwrap();
-    let node = back.node("T1.2").unwrap();
-    assert_eq!((node.status, node.attempts), (Status::Blocked, 0));
+    let node = back.find_node("T1.2").unwrap();
+    assert_eq!((node.status, node.attempts), (NodeStatus::Blocked, 0));
     assert_eq!(OrchestrateMachine::violations(&back), []);
     // What it was begun on is done: there is nothing to take back.
     let done = play(&run, [complete("T1.1")]).unwrap();
@@ -524,38 +549,42 @@ fn a_clock_set_back_gives_no_negative_times() {
     let back = later(-600);
     let run = OrchestrateMachine::step(&run, complete("T0.1"), back).unwrap();
     let run = OrchestrateMachine::step(&run.next, finish(0, merged()), back).unwrap();
-    assert_eq!(run.next.time().seconds, 0);
+    assert_eq!(run.next.task_time().seconds, 0);
     assert_eq!(OrchestrateMachine::violations(&run.next), []);
 }
 
 #[test]
 fn the_table_has_only_sound_states_and_known_labels() {
-    let states = OrchestrateMachine::states();
+    let states = OrchestrateMachine::sample_states();
     let labels: Vec<String> = states
         .iter()
-        .map(|(_, state)| OrchestrateMachine::label(state))
+        .map(|(_, state)| OrchestrateMachine::state_label(state))
         .chain(["next phase".into()])
         .collect();
     for (name, state) in states {
         assert_eq!(OrchestrateMachine::violations(&state), [], "{name}");
         let want = name.split(',').next().unwrap();
-        assert_eq!(OrchestrateMachine::label(&state), want);
+        assert_eq!(OrchestrateMachine::state_label(&state), want);
     }
-    for row in table::rows::<OrchestrateMachine>() {
-        if let table::Cell::Moves { to, .. } = row.cell {
+    for row in table::table_rows::<OrchestrateMachine>() {
+        if let table::TableCell::Moves { to, .. } = row.cell {
             assert!(labels.contains(&to), "{} leads to {to}", row.command);
         }
     }
 }
 
 /// Two tasks outside of sections, then one below `Phase 1.5` and one below `Phase 1.7`.
-fn in_sections() -> Run {
+fn in_sections() -> OrchestrationState {
     let at = |id: &str, section: u32| NodeSpec {
         section,
         ..spec(id, 1, &[])
     };
-    let graph = Graph::new(vec![at("A", 0), at("B", 0), at("C", 5), at("D", 7)]);
-    Run::new(Arc::new(graph.unwrap()), Config::default(), NOON)
+    let graph = TaskGraph::new(vec![at("A", 0), at("B", 0), at("C", 5), at("D", 7)]);
+    OrchestrationState::new(
+        Arc::new(graph.unwrap()),
+        OrchestrationLimits::default(),
+        NOON,
+    )
 }
 
 #[test]
@@ -587,8 +616,8 @@ fn a_failure_blocks_the_later_sections_and_a_retry_frees_them() {
     ] {
         run = OrchestrateMachine::step(&run, command, NOON).unwrap().next;
     }
-    let stuck = ["A", "C", "D"].map(Id::from).to_vec();
-    assert_eq!(next(&run), Next::Stalled(stuck));
+    let stuck = ["A", "C", "D"].map(NodeId::from).to_vec();
+    assert_eq!(next_work(&run), NextWork::Stalled(stuck));
     let refused = OrchestrateMachine::step(&run, Command::Start { id: "C".into() }, NOON);
     let wanted = Refusal::Blocked {
         id: "C".into(),
@@ -597,6 +626,6 @@ fn a_failure_blocks_the_later_sections_and_a_retry_frees_them() {
     assert_eq!(refused.unwrap_err(), wanted);
     let run = OrchestrateMachine::step(&run, Command::Retry { id: "A".into() }, NOON);
     let run = run.unwrap().next;
-    assert_eq!(next(&run), Next::Ready(vec!["A".into()]));
-    assert_eq!(run.count(Status::Blocked), 0);
+    assert_eq!(next_work(&run), NextWork::Ready(vec!["A".into()]));
+    assert_eq!(run.count_status(NodeStatus::Blocked), 0);
 }

@@ -1,67 +1,79 @@
 //! The representative states and commands of tasks, seen from the second of two steps.
 
 use super::{
-    Command, Context, Effect, FailureKind, Issue, Memory, NewStep, NewTask, Plan, PlanMachine,
-    PlanStep, Queued, Resolution, StepError, StepStatus, TRIES_MAX, Task, TaskStatus,
+    ActiveTask, Command, Effect, FailureKind, IssueResolution, NewStep, NewTask, PlanMachine,
+    PlanStep, PlanTaskStatus, QueuedTask, StepError, StepIssue, StepStatus, TRIES_MAX, TaskContext,
+    TaskMemory, TaskPlan,
 };
 use crate::kernel::Actor;
-use crate::table::{AT, Catalogue, EARLIER};
+use crate::table::{MachineCatalogue, PAST_TIME, TABLE_TIME};
 
 const CURRENT: &str = "task-2026-01-01-001";
 const WAITING: &str = "task-2026-01-01-002";
 const STEP: u32 = 2;
 
-impl Catalogue for PlanMachine {
+impl MachineCatalogue for PlanMachine {
     const KIND: &'static str = "memory";
 
-    fn states() -> Vec<(&'static str, Memory)> {
-        let with = |status, first, second| Memory {
-            current: Some(task(status, vec![first, second])),
+    fn sample_states() -> Vec<(&'static str, TaskMemory)> {
+        let with = |status, first, second| TaskMemory {
+            current: Some(sample_task(status, vec![first, second])),
             queue: vec![],
         };
-        let working = |second| with(TaskStatus::InProgress, done(1), second);
-        let mut escalated = with(TaskStatus::Failed, done(1), failed(TRIES_MAX));
+        let working = |second| with(PlanTaskStatus::InProgress, completed_step(1), second);
+        let mut escalated = with(
+            PlanTaskStatus::Failed,
+            completed_step(1),
+            failed_step(TRIES_MAX),
+        );
         if let Some(task) = &mut escalated.current {
-            task.issues.push(Issue {
+            task.issues.push(StepIssue {
                 step_id: STEP,
                 kind: FailureKind::Transient,
                 message: "no answer".into(),
-                resolution: Resolution::Escalate,
+                resolution: IssueResolution::Escalate,
                 resolved: false,
                 resolved_at: None,
             });
         }
-        let mut behind = working(begun());
-        behind.queue.push(Queued {
+        let mut behind = working(begun_step());
+        behind.queue.push(QueuedTask {
             id: WAITING.into(),
             name: "newsletter".into(),
             orchestrator: "orchestrator".into(),
-            plan: Plan::default(),
-            context: Context::default(),
-            created_at: EARLIER,
+            plan: TaskPlan::default(),
+            context: TaskContext::default(),
+            created_at: PAST_TIME,
         });
         vec![
-            ("no task", Memory::default()),
+            ("no task", TaskMemory::default()),
             (
                 "task pending",
-                with(TaskStatus::Pending, pending(1), pending(STEP)),
+                with(PlanTaskStatus::Pending, pending_step(1), pending_step(STEP)),
             ),
-            ("step pending", working(pending(STEP))),
-            ("step in progress", working(begun())),
+            ("step pending", working(pending_step(STEP))),
+            ("step in progress", working(begun_step())),
             ("step in progress, a task waits", behind),
-            ("step failed once", working(failed(1))),
+            ("step failed once", working(failed_step(1))),
             ("step failed twice, tried again", working(tried_again())),
-            ("all steps completed", working(done(STEP))),
-            ("task paused", with(TaskStatus::Paused, done(1), begun())),
+            ("all steps completed", working(completed_step(STEP))),
+            (
+                "task paused",
+                with(PlanTaskStatus::Paused, completed_step(1), begun_step()),
+            ),
             ("task failed", escalated),
             (
                 "task completed by hand",
-                with(TaskStatus::Completed, done(1), done(STEP)),
+                with(
+                    PlanTaskStatus::Completed,
+                    completed_step(1),
+                    completed_step(STEP),
+                ),
             ),
         ]
     }
 
-    fn commands() -> Vec<(&'static str, Command)> {
+    fn sample_commands() -> Vec<(&'static str, Command)> {
         let new_task = |id: &str, dependencies: &[u32]| {
             Command::NewTask(NewTask {
                 id: id.into(),
@@ -127,16 +139,16 @@ impl Catalogue for PlanMachine {
         ]
     }
 
-    fn label(memory: &Memory) -> String {
+    fn state_label(memory: &TaskMemory) -> String {
         let Some(task) = &memory.current else {
             return "no task".into();
         };
         match task.status {
-            TaskStatus::Pending => "task pending".into(),
-            TaskStatus::Paused => "task paused".into(),
-            TaskStatus::Failed => "task failed".into(),
-            TaskStatus::Completed | TaskStatus::Cancelled => "task closed".into(),
-            TaskStatus::InProgress => match task.plan.step(STEP).map(|step| step.status) {
+            PlanTaskStatus::Pending => "task pending".into(),
+            PlanTaskStatus::Paused => "task paused".into(),
+            PlanTaskStatus::Failed => "task failed".into(),
+            PlanTaskStatus::Completed | PlanTaskStatus::Cancelled => "task closed".into(),
+            PlanTaskStatus::InProgress => match task.plan.find_step(STEP).map(|step| step.status) {
                 Some(StepStatus::Pending) | None => "step pending".into(),
                 Some(StepStatus::InProgress) => "step in progress".into(),
                 Some(StepStatus::Completed) => "step completed".into(),
@@ -145,7 +157,7 @@ impl Catalogue for PlanMachine {
         }
     }
 
-    fn effect(effect: &Effect) -> String {
+    fn describe_effect(effect: &Effect) -> String {
         match effect {
             Effect::Backup => "back up".into(),
             Effect::PushHistory(entry) => format!("to the history as {}", entry.result.name()),
@@ -166,26 +178,26 @@ fn new_step(dependencies: &[u32]) -> NewStep {
     }
 }
 
-fn task(status: TaskStatus, steps: Vec<PlanStep>) -> Task {
-    Task {
+fn sample_task(status: PlanTaskStatus, steps: Vec<PlanStep>) -> ActiveTask {
+    ActiveTask {
         id: CURRENT.into(),
         name: "blog post".into(),
         status,
-        started_at: EARLIER,
-        updated_at: EARLIER,
+        started_at: PAST_TIME,
+        updated_at: PAST_TIME,
         orchestrator: "orchestrator".into(),
-        plan: Plan {
+        plan: TaskPlan {
             goal: "publish".into(),
             success_criteria: vec![],
             steps,
         },
-        context: Context::default(),
+        context: TaskContext::default(),
         artifacts: vec![],
         issues: vec![],
     }
 }
 
-fn pending(id: u32) -> PlanStep {
+fn pending_step(id: u32) -> PlanStep {
     PlanStep {
         id,
         name: "write".into(),
@@ -202,40 +214,40 @@ fn pending(id: u32) -> PlanStep {
     }
 }
 
-fn begun() -> PlanStep {
+fn begun_step() -> PlanStep {
     PlanStep {
         status: StepStatus::InProgress,
-        started_at: Some(EARLIER),
-        ..pending(STEP)
+        started_at: Some(PAST_TIME),
+        ..pending_step(STEP)
     }
 }
 
 fn tried_again() -> PlanStep {
     PlanStep {
         retries: TRIES_MAX - 1,
-        ..begun()
+        ..begun_step()
     }
 }
 
-fn done(id: u32) -> PlanStep {
+fn completed_step(id: u32) -> PlanStep {
     PlanStep {
         status: StepStatus::Completed,
-        started_at: Some(EARLIER),
-        completed_at: Some(AT),
-        ..pending(id)
+        started_at: Some(PAST_TIME),
+        completed_at: Some(TABLE_TIME),
+        ..pending_step(id)
     }
 }
 
-fn failed(retries: u32) -> PlanStep {
+fn failed_step(retries: u32) -> PlanStep {
     PlanStep {
         status: StepStatus::Failed,
         error: Some(StepError {
             kind: FailureKind::Transient,
             message: "no answer".into(),
-            at: AT,
+            at: TABLE_TIME,
             retries,
         }),
         retries,
-        ..begun()
+        ..begun_step()
     }
 }

@@ -1,7 +1,7 @@
 //! Invariants of plans: of new ones before they are accepted, and of every memory at any time.
 
-use super::{Memory, PlanStep, Refusal, StepStatus, TRIES_MAX, Task, TaskStatus};
-use crate::dag::{Adjacency, cycle};
+use super::{ActiveTask, PlanStep, PlanTaskStatus, Refusal, StepStatus, TRIES_MAX, TaskMemory};
+use crate::dag::{AdjacencyList, find_cycle};
 use crate::kernel::{RefusalSubject, Violation};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub const PLAN_HAS_NO_CYCLE: &str = "plan_has_no_cycle";
 
 /// Refuses ids that are not unique and dependencies that are missing or form a cycle.
-pub(super) fn dependencies(steps: &[PlanStep]) -> Result<(), Refusal> {
+pub(super) fn check_dependencies(steps: &[PlanStep]) -> Result<(), Refusal> {
     let mut places = BTreeMap::new();
     for (place, step) in (0u32..).zip(steps) {
         if step.id == 0 {
@@ -34,7 +34,7 @@ pub(super) fn dependencies(steps: &[PlanStep]) -> Result<(), Refusal> {
             edges.push((place, to));
         }
     }
-    match cycle(&Adjacency::new(steps.len(), &edges)) {
+    match find_cycle(&AdjacencyList::new(steps.len(), &edges)) {
         Some(path) => Err(Refusal::CircularDependency {
             path: path.iter().map(|&place| steps[place as usize].id).collect(),
         }),
@@ -44,8 +44,8 @@ pub(super) fn dependencies(steps: &[PlanStep]) -> Result<(), Refusal> {
 
 /// Returns the invariants that do not hold; all of them hold in every memory that commands can
 /// reach.
-pub(super) fn violations(memory: &Memory) -> Vec<Violation> {
-    let mut found = Found(Vec::new());
+pub(super) fn find_violations(memory: &TaskMemory) -> Vec<Violation> {
+    let mut found = ViolationList(Vec::new());
     let mut ids = BTreeSet::new();
     let current = memory
         .current
@@ -57,23 +57,23 @@ pub(super) fn violations(memory: &Memory) -> Vec<Violation> {
         .map(|queued| (&queued.id, &queued.plan.steps));
     for (id, steps) in current.chain(queued) {
         if !ids.insert(id) {
-            found.note("task_ids_unique", id, "is there twice".into());
+            found.note_violation("task_ids_unique", id, "is there twice".into());
         }
-        if let Err(refusal) = dependencies(steps) {
+        if let Err(refusal) = check_dependencies(steps) {
             let circle = matches!(refusal, Refusal::CircularDependency { .. });
             let rule = if circle {
                 PLAN_HAS_NO_CYCLE
             } else {
                 "plan_is_sound"
             };
-            found.note(rule, id, refusal.to_string());
+            found.note_violation(rule, id, refusal.to_string());
         }
     }
     for queued in &memory.queue {
         let begun = |step: &&PlanStep| step.status != StepStatus::Pending;
         if let Some(step) = queued.plan.steps.iter().find(begun) {
             let detail = format!("waits, but step {} was begun", step.id);
-            found.note("waiting_task_is_not_begun", &queued.id, detail);
+            found.note_violation("waiting_task_is_not_begun", &queued.id, detail);
         }
     }
     if let Some(task) = &memory.current {
@@ -85,10 +85,10 @@ pub(super) fn violations(memory: &Memory) -> Vec<Violation> {
     found.0
 }
 
-struct Found(Vec<Violation>);
+struct ViolationList(Vec<Violation>);
 
-impl Found {
-    fn note(&mut self, rule: &'static str, place: &str, detail: String) {
+impl ViolationList {
+    fn note_violation(&mut self, rule: &'static str, place: &str, detail: String) {
         self.0.push(Violation {
             rule,
             place: place.into(),
@@ -97,52 +97,52 @@ impl Found {
     }
 }
 
-fn task_violations(task: &Task, found: &mut Found) {
+fn task_violations(task: &ActiveTask, found: &mut ViolationList) {
     let id = &task.id;
     match task.status {
-        TaskStatus::Completed | TaskStatus::Cancelled => {
+        PlanTaskStatus::Completed | PlanTaskStatus::Cancelled => {
             let detail = format!("is {} but not in the history", task.status.name());
-            found.note("current_task_is_open", id, detail);
+            found.note_violation("current_task_is_open", id, detail);
         }
-        TaskStatus::Pending => {
+        PlanTaskStatus::Pending => {
             let begun = |step: &&PlanStep| step.status != StepStatus::Pending;
             if let Some(step) = task.plan.steps.iter().find(begun) {
                 let detail = format!("is pending, but step {} was begun", step.id);
-                found.note("pending_task_is_not_begun", id, detail);
+                found.note_violation("pending_task_is_not_begun", id, detail);
             }
         }
-        TaskStatus::InProgress | TaskStatus::Failed | TaskStatus::Paused => {}
+        PlanTaskStatus::InProgress | PlanTaskStatus::Failed | PlanTaskStatus::Paused => {}
     }
     let waiting = task.issues.iter().filter(|issue| issue.waits_for_person());
-    if (waiting.clone().count() > 0) != (task.status == TaskStatus::Failed) {
+    if (waiting.clone().count() > 0) != (task.status == PlanTaskStatus::Failed) {
         let detail = format!(
             "is {} with {} escalated issues",
             task.status.name(),
             waiting.clone().count()
         );
-        found.note("unresolved_escalation_exactly_when_failed", id, detail);
+        found.note_violation("unresolved_escalation_exactly_when_failed", id, detail);
     }
     for issue in waiting {
-        let status = task.plan.step(issue.step_id).map(|step| step.status);
+        let status = task.plan.find_step(issue.step_id).map(|step| step.status);
         if status != Some(StepStatus::Failed) {
             let detail = format!("step {} was escalated but is not failed", issue.step_id);
-            found.note("escalated_step_is_failed", id, detail);
+            found.note_violation("escalated_step_is_failed", id, detail);
         }
     }
     for issue in &task.issues {
         if issue.resolved != issue.resolved_at.is_some() {
             let detail = format!("issue of step {}", issue.step_id);
-            found.note("resolved_at_exactly_when_resolved", id, detail);
+            found.note_violation("resolved_at_exactly_when_resolved", id, detail);
         }
     }
     if task.updated_at < task.started_at {
-        found.note("times_in_order", id, "was changed before it started".into());
+        found.note_violation("times_in_order", id, "was changed before it started".into());
     }
 }
 
-fn step_violations(task: &Task, step: &PlanStep, found: &mut Found) {
+fn step_violations(task: &ActiveTask, step: &PlanStep, found: &mut ViolationList) {
     let place = format!("step {}", step.id);
-    let mut note = |rule, detail: String| found.note(rule, &place, detail);
+    let mut note = |rule, detail: String| found.note_violation(rule, &place, detail);
     let status = step.status.name();
     let begun = step.status != StepStatus::Pending;
     let missing = task.plan.missing_dependencies(step);

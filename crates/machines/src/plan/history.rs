@@ -1,6 +1,6 @@
 //! The history of finished tasks: its entries, their pruning, and statistics.
 
-use super::Artifact;
+use super::TaskArtifact;
 use crate::kernel::Timestamp;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -58,7 +58,7 @@ pub struct HistoryMetrics {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HistoryDetails {
     /// Files and data that the task made.
-    pub artifacts: Vec<Artifact>,
+    pub artifacts: Vec<TaskArtifact>,
     /// Figures of the task.
     pub metrics: HistoryMetrics,
     /// Lessons for later tasks.
@@ -127,10 +127,10 @@ impl fmt::Display for DefaultSummary {
 
 /// Returns finished tasks with lessons for work on `text`: those that share the most words with it
 /// first, the newest of equals first.
-pub fn similar<'h>(entries: &'h [HistoryEntry], text: &str) -> Vec<&'h HistoryEntry> {
-    let wanted = terms(text);
+pub fn find_similar<'h>(entries: &'h [HistoryEntry], text: &str) -> Vec<&'h HistoryEntry> {
+    let wanted = search_terms(text);
     let shared = |entry: &HistoryEntry| {
-        let own = terms(&format!("{} {}", entry.name, entry.summary));
+        let own = search_terms(&format!("{} {}", entry.name, entry.summary));
         wanted.intersection(&own).count()
     };
     let teaches = |entry: &&HistoryEntry| {
@@ -149,7 +149,7 @@ pub fn similar<'h>(entries: &'h [HistoryEntry], text: &str) -> Vec<&'h HistoryEn
 
 /// Returns the search terms of a text: long ASCII words as they are, and pairs of letters of other
 /// words, because those may carry endings, as in Korean.
-fn terms(text: &str) -> BTreeSet<String> {
+fn search_terms(text: &str) -> BTreeSet<String> {
     let text = text.to_lowercase();
     let mut terms = BTreeSet::new();
     for word in text.split(|letter: char| !letter.is_alphanumeric()) {
@@ -171,7 +171,7 @@ fn terms(text: &str) -> BTreeSet<String> {
 
 /// Statistics of the history. They cover exactly the entries that are kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Statistics {
+pub struct HistoryStatistics {
     /// Number of entries.
     pub total_tasks: usize,
     /// Share of successes, from 0 to 1; 0 without entries.
@@ -181,10 +181,10 @@ pub struct Statistics {
 }
 
 /// Computes the statistics of a history.
-pub fn statistics(entries: &[HistoryEntry]) -> Statistics {
+pub fn compute_statistics(entries: &[HistoryEntry]) -> HistoryStatistics {
     let total = entries.len();
     if total == 0 {
-        return Statistics::default();
+        return HistoryStatistics::default();
     }
     let successes = entries
         .iter()
@@ -196,7 +196,7 @@ pub fn statistics(entries: &[HistoryEntry]) -> Statistics {
         .map(|entry| i128::from(entry.duration_seconds.max(0)))
         .sum();
     let count = total as i128;
-    Statistics {
+    HistoryStatistics {
         total_tasks: total,
         success_rate: successes as f64 / total as f64,
         avg_duration_seconds: i64::try_from((seconds + count / 2) / count).unwrap_or(i64::MAX),
@@ -205,7 +205,7 @@ pub fn statistics(entries: &[HistoryEntry]) -> Statistics {
 
 /// Adds an entry, unless one with its id exists, because the effect may run twice. Returns true if
 /// it was added.
-pub fn push(entries: &mut Vec<HistoryEntry>, entry: HistoryEntry) -> bool {
+pub fn push_entry(entries: &mut Vec<HistoryEntry>, entry: HistoryEntry) -> bool {
     let fresh = entries.iter().all(|known| known.id != entry.id);
     if fresh {
         entries.push(entry);
@@ -215,7 +215,7 @@ pub fn push(entries: &mut Vec<HistoryEntry>, entry: HistoryEntry) -> bool {
 
 /// The outcome of pruning.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Pruned {
+pub struct PrunedHistory {
     /// Ids of removed entries.
     pub removed: Vec<String>,
     /// Ids of entries reduced to their summary.
@@ -224,8 +224,8 @@ pub struct Pruned {
 
 /// Keeps the newest [`HISTORY_TASKS_MAX`] entries, and only the summary of those that ended
 /// [`HISTORY_DAYS_FULL`] days ago or earlier. The order of the rest does not change.
-pub fn prune(entries: &mut Vec<HistoryEntry>, at: Timestamp) -> Pruned {
-    let mut pruned = Pruned::default();
+pub fn prune_history(entries: &mut Vec<HistoryEntry>, at: Timestamp) -> PrunedHistory {
+    let mut pruned = PrunedHistory::default();
     let mut newest: Vec<usize> = (0..entries.len()).collect();
     // Of two that ended at the same time the later one in the file is the newer.
     newest.sort_by_key(|&place| std::cmp::Reverse((entries[place].completed_at, place)));

@@ -6,20 +6,21 @@ mod check;
 mod history;
 mod ids;
 mod refusal;
+mod statuses;
 mod step;
 #[cfg(test)]
 mod tests;
-mod words;
 
 pub use check::PLAN_HAS_NO_CYCLE;
 pub use history::{
     DefaultSummary, HISTORY_DAYS_FULL, HISTORY_TASKS_MAX, HistoryDetails, HistoryEntry,
-    HistoryMetrics, Pruned, Statistics, TaskResult, prune, push, similar, statistics,
+    HistoryMetrics, HistoryStatistics, PrunedHistory, TaskResult, compute_statistics, find_similar,
+    prune_history, push_entry,
 };
 pub use ids::next_id;
 pub use refusal::Refusal;
+pub use statuses::{FailureKind, IssueResolution, PlanTaskStatus, StepStatus};
 pub use step::PlanMachine;
-pub use words::{FailureKind, Resolution, StepStatus, TaskStatus};
 
 use crate::kernel::{Actor, Timestamp};
 
@@ -79,7 +80,7 @@ pub struct PlanStep {
 
 /// The goal, success criteria and steps of a task.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Plan {
+pub struct TaskPlan {
     /// The goal of the task.
     pub goal: String,
     /// Criteria by which success is judged.
@@ -88,9 +89,9 @@ pub struct Plan {
     pub steps: Vec<PlanStep>,
 }
 
-impl Plan {
+impl TaskPlan {
     /// Returns the step with that id.
-    pub fn step(&self, id: u32) -> Option<&PlanStep> {
+    pub fn find_step(&self, id: u32) -> Option<&PlanStep> {
         self.steps.iter().find(|step| step.id == id)
     }
 
@@ -115,7 +116,7 @@ impl Plan {
     /// Returns the dependencies of a step that are not completed yet.
     pub fn missing_dependencies(&self, step: &PlanStep) -> Vec<u32> {
         let completed = |id: u32| {
-            self.step(id)
+            self.find_step(id)
                 .is_some_and(|it| it.status == StepStatus::Completed)
         };
         let mut missing = step.dependencies.clone();
@@ -140,7 +141,7 @@ impl Plan {
 
 /// The request behind a task, with its constraints and resources.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Context {
+pub struct TaskContext {
     /// The request in the user's words.
     pub user_request: String,
     /// Constraints to respect.
@@ -151,7 +152,7 @@ pub struct Context {
 
 /// A file or data that a task made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Artifact {
+pub struct TaskArtifact {
     /// The kind: `file` or `data`.
     pub kind: String,
     /// Path of the artifact.
@@ -162,7 +163,7 @@ pub struct Artifact {
 
 /// An issue with a step that needs a resolution.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Issue {
+pub struct StepIssue {
     /// Id of the step.
     pub step_id: u32,
     /// The kind of failure.
@@ -170,14 +171,14 @@ pub struct Issue {
     /// A sentence for people.
     pub message: String,
     /// The resolution that is needed.
-    pub resolution: Resolution,
+    pub resolution: IssueResolution,
     /// True once the issue is resolved.
     pub resolved: bool,
     /// Time of the resolution.
     pub resolved_at: Option<Timestamp>,
 }
 
-impl Issue {
+impl StepIssue {
     /// True while the issue needs a person who has not acted yet.
     pub fn waits_for_person(&self) -> bool {
         !self.resolved && self.resolution.needs_person()
@@ -186,13 +187,13 @@ impl Issue {
 
 /// The task that is being worked on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Task {
+pub struct ActiveTask {
     /// `task-YYYY-MM-DD-NNN`.
     pub id: String,
     /// Name of the task.
     pub name: String,
     /// Current status of the task.
-    pub status: TaskStatus,
+    pub status: PlanTaskStatus,
     /// Time at which it became the current task.
     pub started_at: Timestamp,
     /// Time of the latest change.
@@ -200,18 +201,18 @@ pub struct Task {
     /// Name of the lead agent.
     pub orchestrator: String,
     /// Goal and steps of the task.
-    pub plan: Plan,
+    pub plan: TaskPlan,
     /// The request behind it.
-    pub context: Context,
+    pub context: TaskContext,
     /// Artifacts made so far.
-    pub artifacts: Vec<Artifact>,
+    pub artifacts: Vec<TaskArtifact>,
     /// Issues, resolved and open.
-    pub issues: Vec<Issue>,
+    pub issues: Vec<StepIssue>,
 }
 
 /// A task in the queue behind the current one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Queued {
+pub struct QueuedTask {
     /// `task-YYYY-MM-DD-NNN`.
     pub id: String,
     /// Name of the task.
@@ -219,31 +220,31 @@ pub struct Queued {
     /// Name of the lead agent.
     pub orchestrator: String,
     /// Goal and steps of the task.
-    pub plan: Plan,
+    pub plan: TaskPlan,
     /// The request behind it.
-    pub context: Context,
+    pub context: TaskContext,
     /// Time of the request.
     pub created_at: Timestamp,
 }
 
 /// All open tasks: at most one current task, and the queue.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Memory {
+pub struct TaskMemory {
     /// The current task, if there is one.
-    pub current: Option<Task>,
+    pub current: Option<ActiveTask>,
     /// The queued tasks, the next first.
-    pub queue: Vec<Queued>,
+    pub queue: Vec<QueuedTask>,
 }
 
-impl Memory {
+impl TaskMemory {
     /// Removes a current task that the history already has and promotes the next one; `None` if the
     /// history does not have it.
-    pub fn without_finished(&self, history: &[HistoryEntry], at: Timestamp) -> Option<Memory> {
+    pub fn without_finished(&self, history: &[HistoryEntry], at: Timestamp) -> Option<TaskMemory> {
         let current = self.current.as_ref()?;
         history
             .iter()
             .any(|entry| entry.id == current.id)
-            .then(|| step::promoted(self, at))
+            .then(|| step::promote_next(self, at))
     }
 }
 
@@ -278,7 +279,7 @@ pub struct NewTask {
     /// Steps of the plan.
     pub steps: Vec<NewStep>,
     /// The request behind it.
-    pub context: Context,
+    pub context: TaskContext,
 }
 
 /// A command on the tasks.
@@ -300,7 +301,7 @@ pub enum Command {
         /// Output of the step, as JSON text.
         output: Option<String>,
         /// Artifacts made by the step.
-        artifacts: Vec<Artifact>,
+        artifacts: Vec<TaskArtifact>,
     },
     /// Ends a try of a step as failed.
     StepFail {
@@ -354,7 +355,7 @@ pub enum Effect {
         /// Id of the step.
         step: u32,
         /// The resolution that the person is asked for.
-        resolution: Resolution,
+        resolution: IssueResolution,
     },
     /// Tries the step again after a delay; a person need not wait for it.
     RetryAfter {

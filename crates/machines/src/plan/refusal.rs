@@ -1,7 +1,7 @@
 //! Reasons why a command on the tasks is refused.
 
-use super::{StepStatus, TRIES_MAX, TaskStatus};
-use crate::kernel::{RefusalSubject, Refuse};
+use super::{PlanTaskStatus, StepStatus, TRIES_MAX};
+use crate::kernel::{CodedRefusal, RefusalSubject};
 
 /// The reason why a command on the tasks is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -15,7 +15,7 @@ pub enum Refusal {
         /// Id of the task.
         id: String,
         /// Its current status.
-        status: TaskStatus,
+        status: PlanTaskStatus,
         /// The refused verb.
         verb: &'static str,
     },
@@ -38,7 +38,7 @@ pub enum Refusal {
         id: u32,
     },
     /// Steps before this one are not completed.
-    #[error("cannot start step {id}: {} not completed", steps(missing))]
+    #[error("cannot start step {id}: {} not completed", join_steps(missing))]
     DependencyNotCompleted {
         /// Id of the step.
         id: u32,
@@ -112,22 +112,22 @@ pub enum Refusal {
     },
 }
 
-fn steps(ids: &[u32]) -> String {
+fn join_steps(ids: &[u32]) -> String {
     let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
     let word = if ids.len() == 1 { "step" } else { "steps" };
     format!("{word} {}", ids.join(", "))
 }
 
-impl Refuse for Refusal {
+impl CodedRefusal for Refusal {
     fn code(&self) -> &'static str {
         match self {
             Refusal::NoTask => "no_task",
             Refusal::TaskState { status, .. } => match status {
-                TaskStatus::Pending => "task_pending",
-                TaskStatus::InProgress => "task_in_progress",
-                TaskStatus::Completed | TaskStatus::Cancelled => "task_closed",
-                TaskStatus::Failed => "task_failed",
-                TaskStatus::Paused => "task_paused",
+                PlanTaskStatus::Pending => "task_pending",
+                PlanTaskStatus::InProgress => "task_in_progress",
+                PlanTaskStatus::Completed | PlanTaskStatus::Cancelled => "task_closed",
+                PlanTaskStatus::Failed => "task_failed",
+                PlanTaskStatus::Paused => "task_paused",
             },
             Refusal::StepState { status, .. } => match status {
                 StepStatus::Pending | StepStatus::Failed => "not_in_progress",

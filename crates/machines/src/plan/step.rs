@@ -2,26 +2,28 @@
 
 use super::check;
 use super::{
-    Artifact, Command, DefaultSummary, Effect, FailureKind, HistoryDetails, HistoryEntry,
-    HistoryMetrics, Issue, Memory, NewStep, NewTask, ORCHESTRATOR_DEFAULT, Plan, PlanStep,
-    QUEUE_MAX, Queued, RETRY_BASE_SECONDS, Refusal, Resolution, STEPS_MAX, StepError, StepStatus,
-    TRIES_MAX, Task, TaskResult, TaskStatus,
+    ActiveTask, Command, DefaultSummary, Effect, FailureKind, HistoryDetails, HistoryEntry,
+    HistoryMetrics, IssueResolution, NewStep, NewTask, ORCHESTRATOR_DEFAULT, PlanStep,
+    PlanTaskStatus, QUEUE_MAX, QueuedTask, RETRY_BASE_SECONDS, Refusal, STEPS_MAX, StepError,
+    StepIssue, StepStatus, TRIES_MAX, TaskArtifact, TaskMemory, TaskPlan, TaskResult,
 };
-use crate::kernel::{Actor, Advice, Machine, RefusalSubject, Step, Timestamp, Violation};
+use crate::kernel::{
+    Actor, CommandAdvice, Machine, MachineStep, RefusalSubject, Timestamp, Violation,
+};
 
 /// The state machine of tasks and their steps.
 #[derive(Debug, Clone, Copy)]
 pub struct PlanMachine;
 
-type Outcome = Result<Step<Memory, Effect>, Refusal>;
+type Outcome = Result<MachineStep<TaskMemory, Effect>, Refusal>;
 
 impl Machine for PlanMachine {
-    type State = Memory;
+    type State = TaskMemory;
     type Command = Command;
     type Effect = Effect;
     type Refusal = Refusal;
 
-    fn step(memory: &Memory, command: Command, at: Timestamp) -> Outcome {
+    fn step(memory: &TaskMemory, command: Command, at: Timestamp) -> Outcome {
         match command {
             Command::NewTask(new) => new_task(memory, new, at),
             Command::StepAdd(new) => step_add(memory, new, at),
@@ -46,48 +48,61 @@ impl Machine for PlanMachine {
         }
     }
 
-    fn status(memory: &Memory) -> &'static str {
+    fn status_name(memory: &TaskMemory) -> &'static str {
         memory
             .current
             .as_ref()
             .map_or("idle", |task| task.status.name())
     }
 
-    fn violations(memory: &Memory) -> Vec<Violation> {
-        check::violations(memory)
+    fn violations(memory: &TaskMemory) -> Vec<Violation> {
+        check::find_violations(memory)
     }
 
-    fn advice(memory: &Memory) -> Vec<Advice> {
+    fn advice(memory: &TaskMemory) -> Vec<CommandAdvice> {
         let Some(task) = &memory.current else {
-            return vec![Advice::verb("task new")];
+            return vec![CommandAdvice::without_target("task new")];
         };
         match task.status {
-            TaskStatus::Pending | TaskStatus::InProgress => {
+            PlanTaskStatus::Pending | PlanTaskStatus::InProgress => {
                 let mut advice = Vec::new();
                 for step in &task.plan.steps {
                     if step.status == StepStatus::InProgress {
-                        advice.push(Advice::on("step complete", step.id.to_string()));
-                        advice.push(Advice::on("step fail", step.id.to_string()));
+                        advice.push(CommandAdvice::with_target(
+                            "step complete",
+                            step.id.to_string(),
+                        ));
+                        advice.push(CommandAdvice::with_target("step fail", step.id.to_string()));
                     }
                 }
                 let ready = task.plan.ready_steps().into_iter();
-                advice.extend(ready.map(|id| Advice::on("step start", id.to_string())));
+                advice.extend(
+                    ready.map(|id| CommandAdvice::with_target("step start", id.to_string())),
+                );
                 if advice.is_empty() {
-                    advice.push(Advice::verb("task finish"));
-                    advice.push(Advice::verb("step add"));
+                    advice.push(CommandAdvice::without_target("task finish"));
+                    advice.push(CommandAdvice::without_target("step add"));
                 }
                 advice
             }
-            TaskStatus::Paused => vec![Advice::verb("task resume"), Advice::verb("task cancel")],
-            TaskStatus::Failed => vec![Advice::verb("task recover"), Advice::verb("task cancel")],
-            TaskStatus::Completed | TaskStatus::Cancelled => vec![Advice::verb("task finish")],
+            PlanTaskStatus::Paused => vec![
+                CommandAdvice::without_target("task resume"),
+                CommandAdvice::without_target("task cancel"),
+            ],
+            PlanTaskStatus::Failed => vec![
+                CommandAdvice::without_target("task recover"),
+                CommandAdvice::without_target("task cancel"),
+            ],
+            PlanTaskStatus::Completed | PlanTaskStatus::Cancelled => {
+                vec![CommandAdvice::without_target("task finish")]
+            }
         }
     }
 }
 
-fn new_task(memory: &Memory, new: NewTask, at: Timestamp) -> Outcome {
-    filled(RefusalSubject::TaskId, &new.id)?;
-    filled(RefusalSubject::TaskName, &new.name)?;
+fn new_task(memory: &TaskMemory, new: NewTask, at: Timestamp) -> Outcome {
+    require_filled(RefusalSubject::TaskId, &new.id)?;
+    require_filled(RefusalSubject::TaskName, &new.name)?;
     let current = memory.current.as_ref().map(|task| &task.id);
     let mut known = memory.queue.iter().map(|queued| &queued.id).chain(current);
     if known.any(|id| *id == new.id) {
@@ -96,19 +111,19 @@ fn new_task(memory: &Memory, new: NewTask, at: Timestamp) -> Outcome {
             id: new.id,
         });
     }
-    let mut plan = Plan {
+    let mut plan = TaskPlan {
         goal: new.goal,
         success_criteria: new.success_criteria,
         steps: Vec::with_capacity(new.steps.len()),
     };
     for step in new.steps {
-        add(&mut plan, step)?;
+        append_step(&mut plan, step)?;
     }
-    check::dependencies(&plan.steps)?;
+    check::check_dependencies(&plan.steps)?;
     let orchestrator = new
         .orchestrator
         .unwrap_or_else(|| ORCHESTRATOR_DEFAULT.into());
-    let queued = Queued {
+    let queued = QueuedTask {
         id: new.id,
         name: new.name,
         orchestrator,
@@ -118,8 +133,8 @@ fn new_task(memory: &Memory, new: NewTask, at: Timestamp) -> Outcome {
     };
     let mut next = memory.clone();
     if next.current.is_none() {
-        next.current = Some(begun(queued, at));
-        return Ok(important(next));
+        next.current = Some(begin_queued(queued, at));
+        return Ok(with_backup(next));
     }
     if next.queue.len() >= QUEUE_MAX {
         return Err(Refusal::TooMany {
@@ -128,22 +143,22 @@ fn new_task(memory: &Memory, new: NewTask, at: Timestamp) -> Outcome {
         });
     }
     next.queue.push(queued);
-    Ok(Step::quiet(next))
+    Ok(MachineStep::without_effects(next))
 }
 
-fn step_add(memory: &Memory, new: NewStep, at: Timestamp) -> Outcome {
+fn step_add(memory: &TaskMemory, new: NewStep, at: Timestamp) -> Outcome {
     let mut next = memory.clone();
-    let task = startable(&mut next, "add a step")?;
-    add(&mut task.plan, new)?;
-    check::dependencies(&task.plan.steps)?;
-    touch(task, at);
-    Ok(Step::quiet(next))
+    let task = startable_task(&mut next, "add a step")?;
+    append_step(&mut task.plan, new)?;
+    check::check_dependencies(&task.plan.steps)?;
+    touch_task(task, at);
+    Ok(MachineStep::without_effects(next))
 }
 
-fn step_start(memory: &Memory, id: u32, at: Timestamp) -> Outcome {
+fn step_start(memory: &TaskMemory, id: u32, at: Timestamp) -> Outcome {
     let mut next = memory.clone();
-    let task = startable(&mut next, "start a step")?;
-    match find(task, id)?.status {
+    let task = startable_task(&mut next, "start a step")?;
+    match require_step(task, id)?.status {
         StepStatus::Pending | StepStatus::Failed => may_start(task, id, "start a step")?,
         status @ (StepStatus::InProgress | StepStatus::Completed) => {
             return Err(Refusal::StepState {
@@ -153,51 +168,51 @@ fn step_start(memory: &Memory, id: u32, at: Timestamp) -> Outcome {
             });
         }
     }
-    task.status = TaskStatus::InProgress;
-    touch(task, at);
-    let step = find_mut(task, id)?;
+    task.status = PlanTaskStatus::InProgress;
+    touch_task(task, at);
+    let step = require_step_mut(task, id)?;
     step.status = StepStatus::InProgress;
     step.started_at = Some(at);
     step.error = None;
-    Ok(important(next))
+    Ok(with_backup(next))
 }
 
 fn step_complete(
-    memory: &Memory,
+    memory: &TaskMemory,
     id: u32,
     output: Option<String>,
-    artifacts: Vec<Artifact>,
+    artifacts: Vec<TaskArtifact>,
     at: Timestamp,
 ) -> Outcome {
     let mut next = memory.clone();
-    let task = reportable(&mut next, id, "complete")?;
+    let task = reportable_task(&mut next, id, "complete")?;
     for artifact in artifacts {
-        filled(RefusalSubject::ArtifactPath, &artifact.path)?;
+        require_filled(RefusalSubject::ArtifactPath, &artifact.path)?;
         if !task.artifacts.contains(&artifact) {
             task.artifacts.push(artifact);
         }
     }
-    touch(task, at);
-    let step = find_mut(task, id)?;
+    touch_task(task, at);
+    let step = require_step_mut(task, id)?;
     step.status = StepStatus::Completed;
     // A clock that was set back must not make a step end before it began.
     step.completed_at = Some(step.started_at.map_or(at, |started| at.max(started)));
     step.output = output;
-    Ok(important(next))
+    Ok(with_backup(next))
 }
 
 fn step_fail(
-    memory: &Memory,
+    memory: &TaskMemory,
     id: u32,
     kind: FailureKind,
     message: String,
     at: Timestamp,
 ) -> Outcome {
     let mut next = memory.clone();
-    let task = reportable(&mut next, id, "fail")?;
-    filled(RefusalSubject::Message, &message)?;
-    touch(task, at);
-    let step = find_mut(task, id)?;
+    let task = reportable_task(&mut next, id, "fail")?;
+    require_filled(RefusalSubject::Message, &message)?;
+    touch_task(task, at);
+    let step = require_step_mut(task, id)?;
     step.status = StepStatus::Failed;
     step.retries = step.retries.saturating_add(1);
     let retries = step.retries;
@@ -208,9 +223,9 @@ fn step_fail(
         retries,
     });
     let mut effects = vec![Effect::Backup];
-    if let Some(resolution) = escalation(kind, retries) {
-        task.status = TaskStatus::Failed;
-        task.issues.push(Issue {
+    if let Some(resolution) = needed_escalation(kind, retries) {
+        task.status = PlanTaskStatus::Failed;
+        task.issues.push(StepIssue {
             step_id: id,
             kind,
             message,
@@ -222,7 +237,7 @@ fn step_fail(
             step: id,
             resolution,
         });
-    } else if task.status == TaskStatus::InProgress {
+    } else if task.status == PlanTaskStatus::InProgress {
         // Another step may have failed the task meanwhile; then no step is retried until a person
         // recovers it.
         effects.push(Effect::RetryAfter {
@@ -230,58 +245,63 @@ fn step_fail(
             seconds: RETRY_BASE_SECONDS << (retries - 1),
         });
     }
-    Ok(Step { next, effects })
+    Ok(MachineStep { next, effects })
 }
 
 /// Returns the resolution that a person is asked for after a failure, if one is needed.
-fn escalation(kind: FailureKind, retries: u32) -> Option<Resolution> {
+fn needed_escalation(kind: FailureKind, retries: u32) -> Option<IssueResolution> {
     match kind {
-        FailureKind::Critical => Some(Resolution::Escalate),
-        FailureKind::Structural => Some(Resolution::Replan),
+        FailureKind::Critical => Some(IssueResolution::Escalate),
+        FailureKind::Structural => Some(IssueResolution::Replan),
         FailureKind::Transient
         | FailureKind::Validation
         | FailureKind::Dependency
-        | FailureKind::Resource => (retries >= TRIES_MAX).then_some(Resolution::Escalate),
+        | FailureKind::Resource => (retries >= TRIES_MAX).then_some(IssueResolution::Escalate),
     }
 }
 
-fn task_pause(memory: &Memory, at: Timestamp) -> Outcome {
+fn task_pause(memory: &TaskMemory, at: Timestamp) -> Outcome {
     let mut next = memory.clone();
     let task = current_mut(&mut next)?;
     match task.status {
-        TaskStatus::InProgress => {}
-        TaskStatus::Pending
-        | TaskStatus::Completed
-        | TaskStatus::Failed
-        | TaskStatus::Paused
-        | TaskStatus::Cancelled => return Err(wrong_state(task, "pause")),
+        PlanTaskStatus::InProgress => {}
+        PlanTaskStatus::Pending
+        | PlanTaskStatus::Completed
+        | PlanTaskStatus::Failed
+        | PlanTaskStatus::Paused
+        | PlanTaskStatus::Cancelled => return Err(wrong_state(task, "pause")),
     }
-    task.status = TaskStatus::Paused;
-    touch(task, at);
-    Ok(important(next))
+    task.status = PlanTaskStatus::Paused;
+    touch_task(task, at);
+    Ok(with_backup(next))
 }
 
-fn task_resume(memory: &Memory, at: Timestamp) -> Outcome {
+fn task_resume(memory: &TaskMemory, at: Timestamp) -> Outcome {
     let mut next = memory.clone();
     let task = current_mut(&mut next)?;
     match task.status {
-        TaskStatus::Paused => {}
-        TaskStatus::Pending
-        | TaskStatus::InProgress
-        | TaskStatus::Completed
-        | TaskStatus::Failed
-        | TaskStatus::Cancelled => return Err(wrong_state(task, "resume")),
+        PlanTaskStatus::Paused => {}
+        PlanTaskStatus::Pending
+        | PlanTaskStatus::InProgress
+        | PlanTaskStatus::Completed
+        | PlanTaskStatus::Failed
+        | PlanTaskStatus::Cancelled => return Err(wrong_state(task, "resume")),
     }
-    task.status = TaskStatus::InProgress;
-    touch(task, at);
-    Ok(important(next))
+    task.status = PlanTaskStatus::InProgress;
+    touch_task(task, at);
+    Ok(with_backup(next))
 }
 
-fn task_cancel(memory: &Memory, at: Timestamp) -> Outcome {
+fn task_cancel(memory: &TaskMemory, at: Timestamp) -> Outcome {
     let task = memory.current.as_ref().ok_or(Refusal::NoTask)?;
     match task.status {
-        TaskStatus::Pending | TaskStatus::InProgress | TaskStatus::Failed | TaskStatus::Paused => {}
-        TaskStatus::Completed | TaskStatus::Cancelled => return Err(wrong_state(task, "cancel")),
+        PlanTaskStatus::Pending
+        | PlanTaskStatus::InProgress
+        | PlanTaskStatus::Failed
+        | PlanTaskStatus::Paused => {}
+        PlanTaskStatus::Completed | PlanTaskStatus::Cancelled => {
+            return Err(wrong_state(task, "cancel"));
+        }
     }
     let result = if task.plan.completed_steps() > 0 {
         TaskResult::Partial
@@ -289,12 +309,12 @@ fn task_cancel(memory: &Memory, at: Timestamp) -> Outcome {
         TaskResult::Failure
     };
     let summary = DefaultSummary::Cancelled.to_string();
-    let entry = entry(task, result, summary, vec![], None, at);
-    Ok(over(memory, entry, at))
+    let entry = history_entry(task, result, summary, vec![], None, at);
+    Ok(finish_current(memory, entry, at))
 }
 
 fn task_finish(
-    memory: &Memory,
+    memory: &TaskMemory,
     result: Option<TaskResult>,
     summary: Option<String>,
     lessons: Vec<String>,
@@ -313,11 +333,11 @@ fn task_finish(
     }
     let own = DefaultSummary::Steps { completed, total };
     let summary = summary.unwrap_or_else(|| own.to_string());
-    let entry = entry(task, result, summary, lessons, tokens, at);
-    Ok(over(memory, entry, at))
+    let entry = history_entry(task, result, summary, lessons, tokens, at);
+    Ok(finish_current(memory, entry, at))
 }
 
-fn task_recover(memory: &Memory, by: Actor, reason: Option<&str>, at: Timestamp) -> Outcome {
+fn task_recover(memory: &TaskMemory, by: Actor, reason: Option<&str>, at: Timestamp) -> Outcome {
     let mut next = memory.clone();
     let task = current_mut(&mut next)?;
     match by {
@@ -329,15 +349,15 @@ fn task_recover(memory: &Memory, by: Actor, reason: Option<&str>, at: Timestamp)
         Actor::Person => {}
     }
     if let Some(reason) = reason {
-        filled(RefusalSubject::Reason, reason)?;
+        require_filled(RefusalSubject::Reason, reason)?;
     }
     match task.status {
-        TaskStatus::Failed => {}
-        TaskStatus::Pending
-        | TaskStatus::InProgress
-        | TaskStatus::Completed
-        | TaskStatus::Paused
-        | TaskStatus::Cancelled => return Err(wrong_state(task, "recover")),
+        PlanTaskStatus::Failed => {}
+        PlanTaskStatus::Pending
+        | PlanTaskStatus::InProgress
+        | PlanTaskStatus::Completed
+        | PlanTaskStatus::Paused
+        | PlanTaskStatus::Cancelled => return Err(wrong_state(task, "recover")),
     }
     let issues = &mut task.issues;
     for step in &mut task.plan.steps {
@@ -356,35 +376,35 @@ fn task_recover(memory: &Memory, by: Actor, reason: Option<&str>, at: Timestamp)
         issue.resolved = true;
         issue.resolved_at = Some(at);
     }
-    task.status = TaskStatus::InProgress;
-    touch(task, at);
-    Ok(important(next))
+    task.status = PlanTaskStatus::InProgress;
+    touch_task(task, at);
+    Ok(with_backup(next))
 }
 
-fn task_drop(memory: &Memory, id: &str) -> Outcome {
+fn task_drop(memory: &TaskMemory, id: &str) -> Outcome {
     let mut next = memory.clone();
     next.queue.retain(|queued| queued.id != id);
     if next.queue.len() == memory.queue.len() {
         return Err(Refusal::NotQueued { id: id.into() });
     }
-    Ok(Step::quiet(next))
+    Ok(MachineStep::without_effects(next))
 }
 
 /// Returns the memory with its current task removed and the first queued one in its place.
-pub(super) fn promoted(memory: &Memory, at: Timestamp) -> Memory {
+pub(super) fn promote_next(memory: &TaskMemory, at: Timestamp) -> TaskMemory {
     let mut next = memory.clone();
     next.current = None;
     if !next.queue.is_empty() {
-        next.current = Some(begun(next.queue.remove(0), at));
+        next.current = Some(begin_queued(next.queue.remove(0), at));
     }
     next
 }
 
-fn begun(queued: Queued, at: Timestamp) -> Task {
-    Task {
+fn begin_queued(queued: QueuedTask, at: Timestamp) -> ActiveTask {
+    ActiveTask {
         id: queued.id,
         name: queued.name,
-        status: TaskStatus::Pending,
+        status: PlanTaskStatus::Pending,
         started_at: at,
         updated_at: at,
         orchestrator: queued.orchestrator,
@@ -395,15 +415,19 @@ fn begun(queued: Queued, at: Timestamp) -> Task {
     }
 }
 
-fn over(memory: &Memory, entry: HistoryEntry, at: Timestamp) -> Step<Memory, Effect> {
-    Step {
-        next: promoted(memory, at),
+fn finish_current(
+    memory: &TaskMemory,
+    entry: HistoryEntry,
+    at: Timestamp,
+) -> MachineStep<TaskMemory, Effect> {
+    MachineStep {
+        next: promote_next(memory, at),
         effects: vec![Effect::Backup, Effect::PushHistory(Box::new(entry))],
     }
 }
 
-fn entry(
-    task: &Task,
+fn history_entry(
+    task: &ActiveTask,
     result: TaskResult,
     summary: String,
     lessons: Vec<String>,
@@ -433,8 +457,8 @@ fn entry(
     }
 }
 
-fn add(plan: &mut Plan, new: NewStep) -> Result<(), Refusal> {
-    filled(RefusalSubject::StepName, &new.name)?;
+fn append_step(plan: &mut TaskPlan, new: NewStep) -> Result<(), Refusal> {
+    require_filled(RefusalSubject::StepName, &new.name)?;
     let full = Refusal::TooMany {
         what: RefusalSubject::Steps,
         max: STEPS_MAX,
@@ -471,31 +495,35 @@ fn add(plan: &mut Plan, new: NewStep) -> Result<(), Refusal> {
 }
 
 /// Returns the current task if work on it may begin.
-fn startable<'a>(memory: &'a mut Memory, verb: &'static str) -> Result<&'a mut Task, Refusal> {
+fn startable_task<'a>(
+    memory: &'a mut TaskMemory,
+    verb: &'static str,
+) -> Result<&'a mut ActiveTask, Refusal> {
     let task = current_mut(memory)?;
     match task.status {
-        TaskStatus::Pending | TaskStatus::InProgress => Ok(task),
-        TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Paused | TaskStatus::Cancelled => {
-            Err(wrong_state(task, verb))
-        }
+        PlanTaskStatus::Pending | PlanTaskStatus::InProgress => Ok(task),
+        PlanTaskStatus::Completed
+        | PlanTaskStatus::Failed
+        | PlanTaskStatus::Paused
+        | PlanTaskStatus::Cancelled => Err(wrong_state(task, verb)),
     }
 }
 
 /// Returns the current task if the end of a step in progress may be reported. That is allowed even
 /// when another step has failed the task: work that ran beside it is not lost.
-fn reportable<'a>(
-    memory: &'a mut Memory,
+fn reportable_task<'a>(
+    memory: &'a mut TaskMemory,
     id: u32,
     verb: &'static str,
-) -> Result<&'a mut Task, Refusal> {
+) -> Result<&'a mut ActiveTask, Refusal> {
     let task = current_mut(memory)?;
     match task.status {
-        TaskStatus::Pending | TaskStatus::InProgress | TaskStatus::Failed => {}
-        TaskStatus::Completed | TaskStatus::Paused | TaskStatus::Cancelled => {
+        PlanTaskStatus::Pending | PlanTaskStatus::InProgress | PlanTaskStatus::Failed => {}
+        PlanTaskStatus::Completed | PlanTaskStatus::Paused | PlanTaskStatus::Cancelled => {
             return Err(wrong_state(task, verb));
         }
     }
-    match find(task, id)?.status {
+    match require_step(task, id)?.status {
         StepStatus::InProgress => Ok(task),
         status @ StepStatus::Completed => Err(Refusal::StepState { id, status, verb }),
         status @ (StepStatus::Pending | StepStatus::Failed) => {
@@ -508,9 +536,9 @@ fn reportable<'a>(
 }
 
 /// Refuses unless a step that is not in progress could be started now.
-fn may_start(task: &Task, id: u32, verb: &'static str) -> Result<(), Refusal> {
-    let step = find(task, id)?;
-    if task.status == TaskStatus::Failed {
+fn may_start(task: &ActiveTask, id: u32, verb: &'static str) -> Result<(), Refusal> {
+    let step = require_step(task, id)?;
+    if task.status == PlanTaskStatus::Failed {
         return Err(wrong_state(task, verb));
     }
     if step.status == StepStatus::Failed && step.retries >= TRIES_MAX {
@@ -523,19 +551,19 @@ fn may_start(task: &Task, id: u32, verb: &'static str) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn current_mut(memory: &mut Memory) -> Result<&mut Task, Refusal> {
+fn current_mut(memory: &mut TaskMemory) -> Result<&mut ActiveTask, Refusal> {
     memory.current.as_mut().ok_or(Refusal::NoTask)
 }
 
-fn find(task: &Task, id: u32) -> Result<&PlanStep, Refusal> {
-    task.plan.step(id).ok_or_else(|| Refusal::NoStep {
+fn require_step(task: &ActiveTask, id: u32) -> Result<&PlanStep, Refusal> {
+    task.plan.find_step(id).ok_or_else(|| Refusal::NoStep {
         task: task.id.clone(),
         id,
     })
 }
 
-fn find_mut(task: &mut Task, id: u32) -> Result<&mut PlanStep, Refusal> {
-    let Task { plan, id: name, .. } = task;
+fn require_step_mut(task: &mut ActiveTask, id: u32) -> Result<&mut PlanStep, Refusal> {
+    let ActiveTask { plan, id: name, .. } = task;
     let found = plan.steps.iter_mut().find(|step| step.id == id);
     found.ok_or_else(|| Refusal::NoStep {
         task: name.clone(),
@@ -543,18 +571,18 @@ fn find_mut(task: &mut Task, id: u32) -> Result<&mut PlanStep, Refusal> {
     })
 }
 
-fn touch(task: &mut Task, at: Timestamp) {
+fn touch_task(task: &mut ActiveTask, at: Timestamp) {
     task.updated_at = task.updated_at.max(at);
 }
 
-fn important(next: Memory) -> Step<Memory, Effect> {
-    Step {
+fn with_backup(next: TaskMemory) -> MachineStep<TaskMemory, Effect> {
+    MachineStep {
         next,
         effects: vec![Effect::Backup],
     }
 }
 
-fn wrong_state(task: &Task, verb: &'static str) -> Refusal {
+fn wrong_state(task: &ActiveTask, verb: &'static str) -> Refusal {
     Refusal::TaskState {
         id: task.id.clone(),
         status: task.status,
@@ -562,7 +590,7 @@ fn wrong_state(task: &Task, verb: &'static str) -> Refusal {
     }
 }
 
-fn filled(what: RefusalSubject, text: &str) -> Result<(), Refusal> {
+fn require_filled(what: RefusalSubject, text: &str) -> Result<(), Refusal> {
     if text.trim().is_empty() {
         return Err(Refusal::Empty { what });
     }

@@ -2,8 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
 
 use super::*;
-use crate::kernel::{Advice, Machine as _, Refuse as _};
-use crate::table::{self, Catalogue as _};
+use crate::kernel::{CodedRefusal as _, CommandAdvice, Machine as _};
+use crate::table::{self, MachineCatalogue as _};
 use proptest::prelude::*;
 
 const NOON: Timestamp = Timestamp(1_763_460_000);
@@ -67,9 +67,9 @@ fn recover(by: Actor) -> Command {
 
 /// Runs commands a minute apart; the effects are those of the last one.
 fn play(
-    from: &Memory,
+    from: &TaskMemory,
     commands: impl IntoIterator<Item = Command>,
-) -> Result<(Memory, Vec<Effect>), Refusal> {
+) -> Result<(TaskMemory, Vec<Effect>), Refusal> {
     let (mut memory, mut effects) = (from.clone(), vec![]);
     for (minute, command) in (0..).zip(commands) {
         let step = PlanMachine::step(&memory, command, later(60 * minute))?;
@@ -79,20 +79,20 @@ fn play(
 }
 
 /// A diamond: 1, then 2 and 3, then 4.
-fn diamond() -> Memory {
+fn diamond() -> TaskMemory {
     let new = new_task("task-2025-11-18-001", &[&[], &[1], &[1], &[2, 3]]);
-    play(&Memory::default(), [new]).unwrap().0
+    play(&TaskMemory::default(), [new]).unwrap().0
 }
 
-fn after(commands: impl IntoIterator<Item = Command>) -> Memory {
+fn after(commands: impl IntoIterator<Item = Command>) -> TaskMemory {
     play(&diamond(), commands).unwrap().0
 }
 
-fn code(from: &Memory, command: Command) -> &'static str {
+fn code(from: &TaskMemory, command: Command) -> &'static str {
     PlanMachine::step(from, command, NOON).unwrap_err().code()
 }
 
-fn task(memory: &Memory) -> &Task {
+fn task(memory: &TaskMemory) -> &ActiveTask {
     memory.current.as_ref().unwrap()
 }
 
@@ -107,9 +107,9 @@ fn pushed(effects: &[Effect]) -> &HistoryEntry {
 #[test]
 fn a_task_is_pending_until_its_first_step_starts() {
     let memory = diamond();
-    assert_eq!(task(&memory).status, TaskStatus::Pending);
+    assert_eq!(task(&memory).status, PlanTaskStatus::Pending);
     assert_eq!(task(&memory).orchestrator, "orchestrator");
-    assert_eq!(task(&after([start(1)])).status, TaskStatus::InProgress);
+    assert_eq!(task(&after([start(1)])).status, PlanTaskStatus::InProgress);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn current_step_moves_on_at_completion_and_stays_at_the_last() {
         })
         .collect();
     assert_eq!(seen, [Some(1), Some(2), Some(3), Some(4), Some(4)]);
-    assert_eq!(Plan::default().current_step(), None);
+    assert_eq!(TaskPlan::default().current_step(), None);
 }
 
 #[test]
@@ -142,8 +142,11 @@ fn the_last_completion_leaves_the_task_in_progress_until_finish() {
             .into_iter()
             .flat_map(|id| [start(id), complete(id)]),
     );
-    assert_eq!(task(&memory).status, TaskStatus::InProgress);
-    assert_eq!(PlanMachine::advice(&memory)[0], Advice::verb("task finish"));
+    assert_eq!(task(&memory).status, PlanTaskStatus::InProgress);
+    assert_eq!(
+        PlanMachine::advice(&memory)[0],
+        CommandAdvice::without_target("task finish")
+    );
     let step = PlanMachine::step(&memory, finish(None), later(600)).unwrap();
     let entry = pushed(&step.effects);
     assert_eq!(
@@ -159,7 +162,7 @@ fn the_last_completion_leaves_the_task_in_progress_until_finish() {
         ),
         (4, 4, Some(1200))
     );
-    assert_eq!(step.next, Memory::default());
+    assert_eq!(step.next, TaskMemory::default());
 }
 
 #[test]
@@ -204,10 +207,10 @@ fn retries_come_after_2_and_4_seconds_and_the_third_failure_escalates() {
     let retry = |seconds| Effect::RetryAfter { step: 1, seconds };
     let escalate = Effect::Escalate {
         step: 1,
-        resolution: Resolution::Escalate,
+        resolution: IssueResolution::Escalate,
     };
     assert_eq!(seen, [retry(2), retry(4), escalate]);
-    assert_eq!(task(&memory).status, TaskStatus::Failed);
+    assert_eq!(task(&memory).status, PlanTaskStatus::Failed);
     assert_eq!(task(&memory).plan.steps[0].retries, 3);
     assert_eq!(task(&memory).issues.len(), 1);
     assert_eq!(code(&memory, start(1)), "task_failed");
@@ -216,11 +219,11 @@ fn retries_come_after_2_and_4_seconds_and_the_third_failure_escalates() {
 #[test]
 fn critical_and_structural_failures_escalate_at_once() {
     for (kind, resolution) in [
-        (FailureKind::Critical, Resolution::Escalate),
-        (FailureKind::Structural, Resolution::Replan),
+        (FailureKind::Critical, IssueResolution::Escalate),
+        (FailureKind::Structural, IssueResolution::Replan),
     ] {
         let memory = after([start(1), fail(1, kind)]);
-        assert_eq!(task(&memory).status, TaskStatus::Failed);
+        assert_eq!(task(&memory).status, PlanTaskStatus::Failed);
         assert_eq!(task(&memory).issues[0].resolution, resolution);
         assert_eq!(
             code(&memory, finish(Some(TaskResult::Success))),
@@ -239,7 +242,7 @@ fn a_person_recovers_a_failed_task_and_an_agent_does_not() {
         (step.status, step.retries, &step.error),
         (StepStatus::Pending, 0, &None)
     );
-    assert_eq!(task(&recovered).status, TaskStatus::InProgress);
+    assert_eq!(task(&recovered).status, PlanTaskStatus::InProgress);
     assert_eq!(task(&recovered).issues[0].resolved_at, Some(NOON));
     assert_eq!(code(&recovered, recover(Actor::Person)), "task_in_progress");
 }
@@ -254,7 +257,7 @@ fn what_ran_beside_a_failed_step_may_still_be_reported() {
         fail(2, FailureKind::Critical),
     ]);
     let (done, _) = play(&memory, [complete(3)]).unwrap();
-    assert_eq!(task(&done).status, TaskStatus::Failed);
+    assert_eq!(task(&done).status, PlanTaskStatus::Failed);
     let (failed, effects) = play(&memory, [fail(3, FailureKind::Transient)]).unwrap();
     assert_eq!(effects, [Effect::Backup]);
     let (recovered, _) = play(&failed, [recover(Actor::Person)]).unwrap();
@@ -319,7 +322,7 @@ fn cancel_goes_to_history_and_lets_the_next_task_in() {
     let read = DefaultSummary::parse(&entry.summary);
     assert_eq!(read, Some(DefaultSummary::Cancelled));
     assert_eq!(task(&next).id, "task-2025-11-18-002");
-    assert_eq!(task(&next).status, TaskStatus::Pending);
+    assert_eq!(task(&next).status, PlanTaskStatus::Pending);
     let (_, effects) = play(&waiting, [complete(1), Command::TaskCancel]).unwrap();
     assert_eq!(pushed(&effects).result, TaskResult::Partial);
     for open in [
@@ -330,7 +333,7 @@ fn cancel_goes_to_history_and_lets_the_next_task_in() {
         let (next, _) = play(&open, [Command::TaskCancel]).unwrap();
         assert_eq!(next.current, None);
     }
-    assert_eq!(code(&Memory::default(), Command::TaskCancel), "no_task");
+    assert_eq!(code(&TaskMemory::default(), Command::TaskCancel), "no_task");
 }
 
 #[test]
@@ -344,7 +347,7 @@ fn a_waiting_task_can_be_dropped_and_the_current_one_not() {
 
 #[test]
 fn plans_that_cannot_work_are_refused() {
-    let empty = Memory::default();
+    let empty = TaskMemory::default();
     let refused = |dependencies: &[&[u32]]| {
         PlanMachine::step(&empty, new_task("t", dependencies), NOON).unwrap_err()
     };
@@ -393,7 +396,7 @@ fn an_added_step_gets_the_next_number() {
 
 #[test]
 fn artifacts_are_appended_at_completion_and_outputs_kept_as_they_are() {
-    let page = Artifact {
+    let page = TaskArtifact {
         kind: "file".into(),
         path: "post.md".into(),
         description: "the post".into(),
@@ -411,11 +414,11 @@ fn artifacts_are_appended_at_completion_and_outputs_kept_as_they_are() {
 
 #[test]
 fn status_changes_are_backed_up_and_mere_planning_is_not() {
-    let backed = |from: &Memory, command| {
+    let backed = |from: &TaskMemory, command| {
         let effects = play(from, [command]).unwrap().1;
         effects.contains(&Effect::Backup)
     };
-    assert!(backed(&Memory::default(), new_task("t", &[])));
+    assert!(backed(&TaskMemory::default(), new_task("t", &[])));
     assert!(backed(&diamond(), start(1)));
     assert!(backed(&diamond(), finish(None)));
     assert!(!backed(&diamond(), new_task("t", &[])));
@@ -490,7 +493,7 @@ fn similar_tasks_share_words_and_have_something_to_teach() {
         told("the and a", 6, &["nothing"]),
     ];
     let names = |text: &str| -> Vec<&str> {
-        let found = similar(&entries, text);
+        let found = find_similar(&entries, text);
         found.into_iter().map(|entry| entry.name.as_str()).collect()
     };
     assert_eq!(
@@ -507,42 +510,42 @@ fn statistics_cover_exactly_the_entries() {
     entries[1].result = TaskResult::Partial;
     entries[2].duration_seconds = 302;
     entries[2].result = TaskResult::Failure;
-    let numbers = statistics(&entries);
+    let numbers = compute_statistics(&entries);
     assert_eq!(
         (numbers.total_tasks, numbers.avg_duration_seconds),
         (3, 167)
     );
     assert!((numbers.success_rate - 1.0 / 3.0).abs() < 1e-12);
-    assert_eq!(statistics(&[]), Statistics::default());
+    assert_eq!(compute_statistics(&[]), HistoryStatistics::default());
 }
 
 #[test]
 fn the_newest_100_are_kept_and_old_ones_summarised() {
     let day = |days: i64| later(-days * DAY);
     let mut entries: Vec<_> = (0..120).map(|n| entry(&format!("t{n}"), day(n))).collect();
-    let pruned = prune(&mut entries, NOON);
+    let pruned = prune_history(&mut entries, NOON);
     assert_eq!((entries.len(), pruned.removed.len()), (100, 20));
     assert_eq!(pruned.removed[0], "t100");
     assert_eq!(entries.iter().filter(|it| it.details.is_some()).count(), 30);
     assert_eq!(pruned.summarised.first().unwrap(), "t30");
-    assert_eq!(prune(&mut entries, NOON), Pruned::default());
+    assert_eq!(prune_history(&mut entries, NOON), PrunedHistory::default());
 }
 
 #[test]
 fn an_entry_is_pushed_once() {
     let mut entries = vec![];
-    assert!(push(&mut entries, entry("a", NOON)));
-    assert!(!push(&mut entries, entry("a", NOON)));
+    assert!(push_entry(&mut entries, entry("a", NOON)));
+    assert!(!push_entry(&mut entries, entry("a", NOON)));
     assert_eq!(entries.len(), 1);
 }
 
 #[test]
 fn the_table_has_only_sound_states_and_known_labels() {
-    let labels: Vec<String> = PlanMachine::states()
+    let labels: Vec<String> = PlanMachine::sample_states()
         .iter()
-        .map(|(_, state)| PlanMachine::label(state))
+        .map(|(_, state)| PlanMachine::state_label(state))
         .collect();
-    for (name, state) in PlanMachine::states() {
+    for (name, state) in PlanMachine::sample_states() {
         let closed = name == "task completed by hand";
         assert_eq!(
             PlanMachine::violations(&state).len(),
@@ -550,8 +553,8 @@ fn the_table_has_only_sound_states_and_known_labels() {
             "{name}"
         );
     }
-    for row in table::rows::<PlanMachine>() {
-        if let table::Cell::Moves { to, .. } = row.cell {
+    for row in table::table_rows::<PlanMachine>() {
+        if let table::TableCell::Moves { to, .. } = row.cell {
             assert!(labels.contains(&to), "{} leads to {to}", row.command);
         }
     }
@@ -594,7 +597,7 @@ fn any_command() -> impl Strategy<Value = Command> {
 proptest! {
     #[test]
     fn random_commands_keep_every_invariant(commands in prop::collection::vec((any_command(), -30i64..90), 0..80)) {
-        let mut memory = Memory::default();
+        let mut memory = TaskMemory::default();
         let mut now = NOON;
         for (command, seconds) in commands {
             now = Timestamp(now.0 + seconds);
@@ -609,7 +612,7 @@ proptest! {
                         prop_assert!(seconds == 2 || seconds == 4);
                         prop_assert!(task(&step.next).plan.ready_steps().contains(&id));
                     }
-                    Effect::Escalate { .. } => prop_assert_eq!(PlanMachine::status(&step.next), "failed"),
+                    Effect::Escalate { .. } => prop_assert_eq!(PlanMachine::status_name(&step.next), "failed"),
                     Effect::Backup => {}
                 }
             }
@@ -625,7 +628,7 @@ proptest! {
 
     #[test]
     fn what_is_advised_is_never_refused(commands in prop::collection::vec(any_command(), 0..60)) {
-        let mut memory = Memory::default();
+        let mut memory = TaskMemory::default();
         for command in commands {
             if let Ok(step) = PlanMachine::step(&memory, command, NOON) {
                 memory = step.next;

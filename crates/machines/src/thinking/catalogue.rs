@@ -1,46 +1,47 @@
 //! The representative states and commands of a thinking run, seen from its second stage.
 
 use super::{
-    AppliedLesson, Check, Command, Criterion, Effect, Execution, RETRIES_MAX, Run, Seen, Stage,
-    StageError, StageState, Status, ThinkingMachine, Weights,
+    AppliedLesson, Command, Effect, MeasuredOutcome, OutputFiles, RETRIES_MAX, StageError,
+    StageState, StageStatus, ThinkingMachine, ThinkingRunState, ThinkingStage, ThresholdCheck,
+    ThresholdQuantity, ValueWeights,
 };
 use crate::kernel::Actor;
-use crate::table::{AT, Catalogue, EARLIER};
+use crate::table::{MachineCatalogue, PAST_TIME, TABLE_TIME};
 
 const SELECTED: &str = "thinking/selection/selected.json";
 const IDEAS: &str = "thinking/planning/ideas.json";
 
-impl Catalogue for ThinkingMachine {
+impl MachineCatalogue for ThinkingMachine {
     const KIND: &'static str = "thinking";
 
-    fn states() -> Vec<(&'static str, Run)> {
-        let fresh = Run::new();
+    fn sample_states() -> Vec<(&'static str, ThinkingRunState)> {
+        let fresh = ThinkingRunState::new();
         let mut waiting = fresh.clone();
-        waiting.stages[0] = done(&[IDEAS]);
+        waiting.stages[0] = completed_stage(&[IDEAS]);
         let with = |state: StageState| {
             let mut run = waiting.clone();
-            run.current = Stage::Selection;
+            run.current = ThinkingStage::Selection;
             run.stages[1] = state;
             run
         };
-        let mut finished = with(done(&[SELECTED]));
-        finished.current = Stage::Reflection;
-        finished.stages[2] = done(&["drafts/draft_v1.md"]);
-        finished.stages[3] = done(&[]);
+        let mut finished = with(completed_stage(&[SELECTED]));
+        finished.current = ThinkingStage::Reflection;
+        finished.stages[2] = completed_stage(&["drafts/draft_v1.md"]);
+        finished.stages[3] = completed_stage(&[]);
         vec![
             ("planning pending", fresh),
             ("selection pending", waiting.clone()),
-            ("selection in progress", with(begun())),
-            ("selection failed once", with(failed(1))),
-            ("selection failed for good", with(failed(RETRIES_MAX))),
-            ("selection completed", with(done(&[SELECTED]))),
+            ("selection in progress", with(begun_stage())),
+            ("selection failed once", with(failed_stage(1))),
+            ("selection failed for good", with(failed_stage(RETRIES_MAX))),
+            ("selection completed", with(completed_stage(&[SELECTED]))),
             ("all completed", finished),
         ]
     }
 
-    fn commands() -> Vec<(&'static str, Command)> {
-        let stage = Stage::Selection;
-        let seen = || Seen::of([SELECTED, IDEAS, "drafts/draft_v1.md"]);
+    fn sample_commands() -> Vec<(&'static str, Command)> {
+        let stage = ThinkingStage::Selection;
+        let seen = || OutputFiles::from_paths([SELECTED, IDEAS, "drafts/draft_v1.md"]);
         let start = |override_reason: Option<&str>, by, seen| Command::Start {
             stage,
             override_reason: override_reason.map(Into::into),
@@ -57,7 +58,7 @@ impl Catalogue for ThinkingMachine {
             ("start", start(None, Actor::Agent, seen())),
             (
                 "start, outputs gone",
-                start(None, Actor::Agent, Seen::default()),
+                start(None, Actor::Agent, OutputFiles::default()),
             ),
             (
                 "start --override",
@@ -84,15 +85,15 @@ impl Catalogue for ThinkingMachine {
             ("complete", complete(&[SELECTED], seen(), vec![])),
             (
                 "complete, outputs gone",
-                complete(&[SELECTED], Seen::default(), vec![]),
+                complete(&[SELECTED], OutputFiles::default(), vec![]),
             ),
             (
                 "complete, below threshold",
                 complete(
                     &[SELECTED],
                     seen(),
-                    vec![Check {
-                        criterion: Criterion::Named("tone".into()),
+                    vec![ThresholdCheck {
+                        criterion: ThresholdQuantity::Named("tone".into()),
                         value: Some(7.0),
                         threshold: 8.0,
                     }],
@@ -110,14 +111,14 @@ impl Catalogue for ThinkingMachine {
                 "evaluate",
                 Command::Evaluate {
                     scores: vec![("practicality".into(), 8.0), ("trust".into(), 7.0)],
-                    weights: Weights::default(),
+                    weights: ValueWeights::default(),
                 },
             ),
             (
                 "evaluate, unknown value",
                 Command::Evaluate {
                     scores: vec![("speed".into(), 8.0)],
-                    weights: Weights::default(),
+                    weights: ValueWeights::default(),
                 },
             ),
             (
@@ -134,7 +135,7 @@ impl Catalogue for ThinkingMachine {
             ),
             (
                 "feedback record",
-                Command::RecordFeedback(Execution {
+                Command::RecordFeedback(MeasuredOutcome {
                     metric: "engagement_rate".into(),
                     actual: 0.068,
                     target: 0.05,
@@ -148,65 +149,67 @@ impl Catalogue for ThinkingMachine {
                 Command::ApplyFeedback(AppliedLesson {
                     task_id: "essay-001".into(),
                     learnings: vec!["comparisons help".into()],
-                    stages: vec![Stage::Planning],
+                    stages: vec![ThinkingStage::Planning],
                 }),
             ),
         ]
     }
 
-    fn label(run: &Run) -> String {
-        if run.overall() == Status::Completed {
+    fn state_label(run: &ThinkingRunState) -> String {
+        if run.overall_status() == StageStatus::Completed {
             return "run completed".into();
         }
-        let state = run.stage(Stage::Selection);
+        let state = run.stage(ThinkingStage::Selection);
         match state.status {
-            Status::Pending if run.stage(Stage::Planning).status == Status::Completed => {
+            StageStatus::Pending
+                if run.stage(ThinkingStage::Planning).status == StageStatus::Completed =>
+            {
                 "pending, may start".into()
             }
-            Status::Pending => "pending".into(),
-            Status::InProgress => "in progress".into(),
-            Status::Completed => "completed".into(),
-            Status::Failed if state.exhausted() => "failed for good".into(),
-            Status::Failed => "failed, may retry".into(),
+            StageStatus::Pending => "pending".into(),
+            StageStatus::InProgress => "in progress".into(),
+            StageStatus::Completed => "completed".into(),
+            StageStatus::Failed if state.is_exhausted() => "failed for good".into(),
+            StageStatus::Failed => "failed, may retry".into(),
         }
     }
 
-    fn effect(effect: &Effect) -> String {
+    fn describe_effect(effect: &Effect) -> String {
         match effect {
             Effect::AskPerson(_) => "ask a person".into(),
         }
     }
 }
 
-fn begun() -> StageState {
+fn begun_stage() -> StageState {
     StageState {
-        status: Status::InProgress,
-        started_at: Some(EARLIER),
+        status: StageStatus::InProgress,
+        started_at: Some(PAST_TIME),
         ..StageState::pending()
     }
 }
 
-fn done(outputs: &[&str]) -> StageState {
+fn completed_stage(outputs: &[&str]) -> StageState {
     StageState {
-        status: Status::Completed,
-        completed_at: Some(AT),
+        status: StageStatus::Completed,
+        completed_at: Some(TABLE_TIME),
         duration_minutes: Some(60),
         outputs: outputs.iter().map(|&path| path.into()).collect(),
-        ..begun()
+        ..begun_stage()
     }
 }
 
-fn failed(retry_count: u32) -> StageState {
+fn failed_stage(retry_count: u32) -> StageState {
     StageState {
-        status: Status::Failed,
-        completed_at: Some(AT),
+        status: StageStatus::Failed,
+        completed_at: Some(TABLE_TIME),
         duration_minutes: Some(60),
         error: Some(StageError {
             code: "no_winner".into(),
             message: "all scores equal".into(),
-            at: AT,
+            at: TABLE_TIME,
         }),
         retry_count,
-        ..begun()
+        ..begun_stage()
     }
 }

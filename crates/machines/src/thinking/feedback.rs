@@ -1,10 +1,10 @@
 //! Lessons: from execution into this run, and from this run into later ones.
 
-use super::Stage;
+use super::ThinkingStage;
 
 /// A measured outcome of the work, with the lessons from it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Execution {
+pub struct MeasuredOutcome {
     /// Name of the measured metric (`engagement_rate`).
     pub metric: String,
     /// The measured value, percent as a fraction.
@@ -16,7 +16,7 @@ pub struct Execution {
     /// Improvements for the next time.
     pub improvements: Vec<String>,
     /// The stages the lesson is for; empty means all.
-    pub stages: Vec<Stage>,
+    pub stages: Vec<ThinkingStage>,
 }
 
 /// A lesson of this run for later tasks.
@@ -25,7 +25,7 @@ pub struct Lesson {
     /// The learnings and improvements.
     pub learnings: Vec<String>,
     /// The stages the lesson is for.
-    pub stages: Vec<Stage>,
+    pub stages: Vec<ThinkingStage>,
 }
 
 /// A lesson of an earlier task, carried into this run.
@@ -36,12 +36,12 @@ pub struct AppliedLesson {
     /// Learnings of that task.
     pub learnings: Vec<String>,
     /// The stages the lesson is for.
-    pub stages: Vec<Stage>,
+    pub stages: Vec<ThinkingStage>,
 }
 
 /// All feedback of a run.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Feedback {
+pub struct RunFeedback {
     /// Lessons of earlier tasks, once per task.
     pub from_previous_tasks: Vec<AppliedLesson>,
     /// Lessons for later tasks.
@@ -56,9 +56,9 @@ pub struct Feedback {
     pub improvements: Vec<String>,
 }
 
-impl Feedback {
+impl RunFeedback {
     /// Returns the learnings of earlier tasks for a stage, each with the id of its task.
-    pub fn lessons_for(&self, stage: Stage) -> impl Iterator<Item = (&str, &str)> {
+    pub fn lessons_for(&self, stage: ThinkingStage) -> impl Iterator<Item = (&str, &str)> {
         let for_it = move |lesson: &&AppliedLesson| lesson.stages.contains(&stage);
         let lessons = self.from_previous_tasks.iter().filter(for_it);
         lessons.flat_map(|lesson| {

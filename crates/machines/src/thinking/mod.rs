@@ -9,9 +9,9 @@ mod step;
 #[cfg(test)]
 mod tests;
 
-pub use feedback::{AppliedLesson, Execution, Feedback, Lesson};
-pub use refusal::{Refusal, Way};
-pub use scores::{Evaluation, Metric, Metrics, Score, Weights};
+pub use feedback::{AppliedLesson, Lesson, MeasuredOutcome, RunFeedback};
+pub use refusal::{Refusal, StageAction};
+pub use scores::{Evaluation, QualityMetric, QualityMetrics, ValueScore, ValueWeights};
 pub use step::ThinkingMachine;
 
 use crate::kernel::{Actor, Timestamp};
@@ -22,7 +22,7 @@ pub const RETRIES_MAX: u32 = 3;
 named! {
     /// A stage of thinking. The order is the order of work.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub enum Stage {
+    pub enum ThinkingStage {
         /// Divergent: look for ideas.
         Planning = "planning",
         /// Convergent: choose one.
@@ -34,44 +34,44 @@ named! {
     }
 }
 
-impl Stage {
+impl ThinkingStage {
     /// Returns the kind of thinking, as the state file names it.
     pub const fn thinking_type(self) -> &'static str {
         match self {
-            Stage::Planning => "divergent",
-            Stage::Selection => "convergent",
-            Stage::Creation => "generative",
-            Stage::Reflection => "critical",
+            ThinkingStage::Planning => "divergent",
+            ThinkingStage::Selection => "convergent",
+            ThinkingStage::Creation => "generative",
+            ThinkingStage::Reflection => "critical",
         }
     }
 
     /// Returns the stage that must be completed first.
-    pub const fn dependency(self) -> Option<Stage> {
+    pub const fn dependency(self) -> Option<ThinkingStage> {
         match self {
-            Stage::Planning => None,
-            Stage::Selection => Some(Stage::Planning),
-            Stage::Creation => Some(Stage::Selection),
-            Stage::Reflection => Some(Stage::Creation),
+            ThinkingStage::Planning => None,
+            ThinkingStage::Selection => Some(ThinkingStage::Planning),
+            ThinkingStage::Creation => Some(ThinkingStage::Selection),
+            ThinkingStage::Reflection => Some(ThinkingStage::Creation),
         }
     }
 
     /// Returns the file or pattern that must exist before the stage is complete, if it is a fixed
     /// one.
-    pub const fn required(self) -> Option<&'static str> {
+    pub const fn required_output(self) -> Option<&'static str> {
         match self {
-            Stage::Planning | Stage::Reflection => None,
-            Stage::Selection => Some("thinking/selection/selected.json"),
-            Stage::Creation => Some("drafts/draft_v*.md"),
+            ThinkingStage::Planning | ThinkingStage::Reflection => None,
+            ThinkingStage::Selection => Some("thinking/selection/selected.json"),
+            ThinkingStage::Creation => Some("drafts/draft_v*.md"),
         }
     }
 
     /// Returns the position in [`Stage::ALL`].
     pub const fn index(self) -> usize {
         match self {
-            Stage::Planning => 0,
-            Stage::Selection => 1,
-            Stage::Creation => 2,
-            Stage::Reflection => 3,
+            ThinkingStage::Planning => 0,
+            ThinkingStage::Selection => 1,
+            ThinkingStage::Creation => 2,
+            ThinkingStage::Reflection => 3,
         }
     }
 }
@@ -79,7 +79,7 @@ impl Stage {
 named! {
     /// The status of a stage, or of a whole run.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-    pub enum Status {
+    pub enum StageStatus {
         /// Work has not begun.
         Pending = "pending",
         /// A try is in progress.
@@ -106,7 +106,7 @@ pub struct StageError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StageState {
     /// Current status of the stage.
-    pub status: Status,
+    pub status: StageStatus,
     /// Start of the latest try.
     pub started_at: Option<Timestamp>,
     /// End of the latest try, completed or failed.
@@ -125,7 +125,7 @@ impl StageState {
     /// Makes a stage that has not begun.
     pub const fn pending() -> Self {
         StageState {
-            status: Status::Pending,
+            status: StageStatus::Pending,
             started_at: None,
             completed_at: None,
             duration_minutes: None,
@@ -136,64 +136,64 @@ impl StageState {
     }
 
     /// True if the stage failed as often as it may.
-    pub fn exhausted(&self) -> bool {
-        self.status == Status::Failed && self.retry_count >= RETRIES_MAX
+    pub fn is_exhausted(&self) -> bool {
+        self.status == StageStatus::Failed && self.retry_count >= RETRIES_MAX
     }
 }
 
 /// The state of a whole thinking run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Run {
+pub struct ThinkingRunState {
     /// The four stages, in the order of [`Stage::ALL`].
     pub stages: [StageState; 4],
     /// The stage started last.
-    pub current: Stage,
+    pub current: ThinkingStage,
     /// Scores against the core values.
     pub evaluation: Evaluation,
     /// Quality metrics of the result.
-    pub metrics: Metrics,
+    pub metrics: QualityMetrics,
     /// Lessons from and for other tasks.
-    pub feedback: Feedback,
+    pub feedback: RunFeedback,
 }
 
-impl Default for Run {
+impl Default for ThinkingRunState {
     fn default() -> Self {
-        Run::new()
+        ThinkingRunState::new()
     }
 }
 
-impl Run {
+impl ThinkingRunState {
     /// Makes a run in which no stage has begun.
     pub fn new() -> Self {
-        Run {
+        ThinkingRunState {
             stages: std::array::from_fn(|_| StageState::pending()),
-            current: Stage::Planning,
+            current: ThinkingStage::Planning,
             evaluation: Evaluation::default(),
-            metrics: Metrics::default(),
-            feedback: Feedback::default(),
+            metrics: QualityMetrics::default(),
+            feedback: RunFeedback::default(),
         }
     }
 
     /// Returns the state of one stage.
-    pub fn stage(&self, stage: Stage) -> &StageState {
+    pub fn stage(&self, stage: ThinkingStage) -> &StageState {
         &self.stages[stage.index()]
     }
 
-    pub(crate) fn stage_mut(&mut self, stage: Stage) -> &mut StageState {
+    pub(crate) fn stage_mut(&mut self, stage: ThinkingStage) -> &mut StageState {
         &mut self.stages[stage.index()]
     }
 
     /// Derives the status of the whole run from its stages.
-    pub fn overall(&self) -> Status {
+    pub fn overall_status(&self) -> StageStatus {
         let all = |status| self.stages.iter().all(|stage| stage.status == status);
-        if all(Status::Pending) {
-            Status::Pending
-        } else if all(Status::Completed) {
-            Status::Completed
-        } else if self.stages.iter().any(StageState::exhausted) {
-            Status::Failed
+        if all(StageStatus::Pending) {
+            StageStatus::Pending
+        } else if all(StageStatus::Completed) {
+            StageStatus::Completed
+        } else if self.stages.iter().any(StageState::is_exhausted) {
+            StageStatus::Failed
         } else {
-            Status::InProgress
+            StageStatus::InProgress
         }
     }
 
@@ -202,25 +202,25 @@ impl Run {
         let completed = self
             .stages
             .iter()
-            .filter(|stage| stage.status == Status::Completed);
+            .filter(|stage| stage.status == StageStatus::Completed);
         completed.map(|_| 25).sum()
     }
 }
 
 /// The output files found on disk, relative to the task folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Seen(pub std::collections::BTreeSet<String>);
+pub struct OutputFiles(pub std::collections::BTreeSet<String>);
 
-impl Seen {
+impl OutputFiles {
     /// Makes the set from paths.
-    pub fn of<I: IntoIterator<Item = S>, S: Into<String>>(paths: I) -> Self {
-        Seen(paths.into_iter().map(Into::into).collect())
+    pub fn from_paths<I: IntoIterator<Item = S>, S: Into<String>>(paths: I) -> Self {
+        OutputFiles(paths.into_iter().map(Into::into).collect())
     }
 }
 
 /// The quantity that a threshold limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Criterion {
+pub enum ThresholdQuantity {
     /// A quantity that the project named.
     Named(String),
     /// The number of words of a draft.
@@ -230,36 +230,36 @@ pub enum Criterion {
     },
 }
 
-impl std::fmt::Display for Criterion {
+impl std::fmt::Display for ThresholdQuantity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Criterion::Named(name) => f.write_str(name),
-            Criterion::Words { draft } => write!(f, "words of {draft}"),
+            ThresholdQuantity::Named(name) => f.write_str(name),
+            ThresholdQuantity::Words { draft } => write!(f, "words of {draft}"),
         }
     }
 }
 
 /// A configured quality threshold and the measured value.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Check {
+pub struct ThresholdCheck {
     /// The measured quantity.
-    pub criterion: Criterion,
+    pub criterion: ThresholdQuantity,
     /// The measured value; `None` if nothing was measured.
     pub value: Option<f64>,
     /// The smallest value that is good enough.
     pub threshold: f64,
 }
 
-impl Check {
+impl ThresholdCheck {
     fn is_met(&self) -> bool {
         self.value.is_some_and(|value| value >= self.threshold)
     }
 }
 
 /// Writes the value and the threshold it is below.
-impl std::fmt::Display for Check {
+impl std::fmt::Display for ThresholdCheck {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Check {
+        let ThresholdCheck {
             criterion,
             value,
             threshold,
@@ -277,36 +277,36 @@ pub enum Command {
     /// Begins a stage, or tries a failed one again.
     Start {
         /// The stage to begin.
-        stage: Stage,
+        stage: ThinkingStage,
         /// The reason a person gives for reopening an exhausted stage.
         override_reason: Option<String>,
         /// The actor who gives the command.
         by: Actor,
         /// Output files found on disk.
-        seen: Seen,
+        seen: OutputFiles,
     },
     /// Records files made so far.
     Output {
         /// The stage that made them.
-        stage: Stage,
+        stage: ThinkingStage,
         /// Paths relative to the task folder.
         paths: Vec<String>,
     },
     /// Completes a stage in progress.
     Complete {
         /// The stage to complete.
-        stage: Stage,
+        stage: ThinkingStage,
         /// Further outputs, relative to the task folder.
         outputs: Vec<String>,
         /// Output files found on disk.
-        seen: Seen,
+        seen: OutputFiles,
         /// Configured thresholds of this stage.
-        checks: Vec<Check>,
+        checks: Vec<ThresholdCheck>,
     },
     /// Ends a try of a stage as failed.
     Fail {
         /// The stage that failed.
-        stage: Stage,
+        stage: ThinkingStage,
         /// A code for programs.
         code: String,
         /// A sentence for people.
@@ -317,7 +317,7 @@ pub enum Command {
         /// Names and scores.
         scores: Vec<(String, f64)>,
         /// The weights in force.
-        weights: Weights,
+        weights: ValueWeights,
     },
     /// Records quality metrics.
     Measure {
@@ -325,7 +325,7 @@ pub enum Command {
         metrics: Vec<(String, f64)>,
     },
     /// Records a measured outcome of the work.
-    RecordFeedback(Execution),
+    RecordFeedback(MeasuredOutcome),
     /// Takes over the lessons of an earlier task.
     ApplyFeedback(AppliedLesson),
 }
@@ -334,5 +334,5 @@ pub enum Command {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
     /// Notifies a person that the stage used up its tries.
-    AskPerson(Stage),
+    AskPerson(ThinkingStage),
 }

@@ -1,11 +1,11 @@
 //! Reasons why a thinking run refuses a command.
 
-use super::{Check, RETRIES_MAX, Stage};
-use crate::kernel::{RefusalSubject, Refuse};
+use super::{RETRIES_MAX, ThinkingStage, ThresholdCheck};
+use crate::kernel::{CodedRefusal, RefusalSubject};
 
 /// The next action on the stage to work on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum StageAction {
     /// Start it, or try it again.
     Start,
     /// Complete it, because it is in progress.
@@ -21,15 +21,15 @@ pub enum Refusal {
     #[error("cannot start '{}': dependency '{}' not completed", stage.name(), dependency.name())]
     DependencyNotCompleted {
         /// The stage to start.
-        stage: Stage,
+        stage: ThinkingStage,
         /// The stage that must be completed first.
-        dependency: Stage,
+        dependency: ThinkingStage,
     },
     /// Files that must exist do not.
     #[error("'{}' lacks required outputs: {}", stage.name(), missing.join(", "))]
     OutputsMissing {
         /// The stage that should have made them.
-        stage: Stage,
+        stage: ThinkingStage,
         /// Paths of the missing files.
         missing: Vec<String>,
     },
@@ -37,55 +37,55 @@ pub enum Refusal {
     #[error("'{}' lacks required outputs: at least one output", stage.name())]
     NoOutput {
         /// The stage without output.
-        stage: Stage,
+        stage: ThinkingStage,
     },
     /// The stage is already in progress.
     #[error("stage '{}' is already in progress", stage.name())]
     AlreadyInProgress {
         /// The stage to start.
-        stage: Stage,
+        stage: ThinkingStage,
     },
     /// The stage is already completed.
     #[error("stage '{}' is already completed", stage.name())]
     AlreadyCompleted {
         /// The stage to start.
-        stage: Stage,
+        stage: ThinkingStage,
     },
     /// The stage is not in progress.
     #[error("stage '{}' is not in progress, it is {status}; current stage is '{}'", stage.name(), current.name())]
     NotInProgress {
         /// The stage of the command.
-        stage: Stage,
+        stage: ThinkingStage,
         /// Its current status.
         status: &'static str,
         /// The stage to work on.
-        current: Stage,
+        current: ThinkingStage,
         /// The next action on that stage.
-        way: Way,
+        way: StageAction,
     },
     /// All stages are completed.
     #[error("stage '{}' is not in progress: all stages are completed", stage.name())]
     AllCompleted {
         /// The stage of the command.
-        stage: Stage,
+        stage: ThinkingStage,
     },
     /// The stage failed as often as it may.
     #[error("stage '{}' failed {RETRIES_MAX} times; a person has to decide", stage.name())]
     RetriesExhausted {
         /// The stage to start.
-        stage: Stage,
+        stage: ThinkingStage,
     },
     /// The command is reserved for a person, but an agent gave it.
     #[error("only a person may override stage '{}'", stage.name())]
     NeedsPerson {
         /// The stage to override.
-        stage: Stage,
+        stage: ThinkingStage,
     },
     /// The stage needs no override.
     #[error("stage '{}' needs no override; it is {status}", stage.name())]
     OverrideNotNeeded {
         /// The stage to override.
-        stage: Stage,
+        stage: ThinkingStage,
         /// Its current status.
         status: &'static str,
     },
@@ -102,12 +102,12 @@ pub enum Refusal {
         path: String,
     },
     /// A configured threshold is not met.
-    #[error("'{}' is below its quality thresholds: {}", stage.name(), listed(checks))]
+    #[error("'{}' is below its quality thresholds: {}", stage.name(), join_checks(checks))]
     BelowThreshold {
         /// The stage to complete.
-        stage: Stage,
+        stage: ThinkingStage,
         /// The failed checks, with the measured values.
-        checks: Vec<Check>,
+        checks: Vec<ThresholdCheck>,
     },
     /// The core value or metric is unknown.
     #[error("unknown {} '{name}'; known are {}", what.name(), known.join(", "))]
@@ -149,7 +149,7 @@ pub enum Refusal {
     },
 }
 
-impl Refuse for Refusal {
+impl CodedRefusal for Refusal {
     fn code(&self) -> &'static str {
         match self {
             Refusal::DependencyNotCompleted { .. } => "dependency_not_completed",
@@ -172,7 +172,7 @@ impl Refuse for Refusal {
     }
 }
 
-fn listed(checks: &[Check]) -> String {
+fn join_checks(checks: &[ThresholdCheck]) -> String {
     let listed: Vec<String> = checks.iter().map(ToString::to_string).collect();
     listed.join(", ")
 }

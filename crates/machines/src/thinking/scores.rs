@@ -2,11 +2,11 @@
 
 /// The weight of each core value. The default is practicality 0.4, trust 0.3, innovation 0.3.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Weights(pub Vec<(String, f64)>);
+pub struct ValueWeights(pub Vec<(String, f64)>);
 
-impl Default for Weights {
+impl Default for ValueWeights {
     fn default() -> Self {
-        Weights(vec![
+        ValueWeights(vec![
             ("practicality".into(), 0.4),
             ("trust".into(), 0.3),
             ("innovation".into(), 0.3),
@@ -16,7 +16,7 @@ impl Default for Weights {
 
 /// The score of one core value.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Score {
+pub struct ValueScore {
     /// Name of the value.
     pub name: String,
     /// The score from 0 to 10; `None` until scored.
@@ -27,16 +27,20 @@ pub struct Score {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evaluation {
     /// One per core value, in the order of the file.
-    pub scores: Vec<Score>,
+    pub scores: Vec<ValueScore>,
     /// Sum of weight times score, two decimals; `None` until every weighted value has a score.
     pub weighted: Option<f64>,
 }
 
 impl Default for Evaluation {
     fn default() -> Self {
-        let unscored = |(name, _)| Score { name, value: None };
+        let unscored = |(name, _)| ValueScore { name, value: None };
         Evaluation {
-            scores: Weights::default().0.into_iter().map(unscored).collect(),
+            scores: ValueWeights::default()
+                .0
+                .into_iter()
+                .map(unscored)
+                .collect(),
             weighted: None,
         }
     }
@@ -54,7 +58,7 @@ impl Evaluation {
     pub(crate) fn set(&mut self, name: &str, value: f64) {
         match self.scores.iter_mut().find(|score| score.name == name) {
             Some(score) => score.value = Some(value),
-            None => self.scores.push(Score {
+            None => self.scores.push(ValueScore {
                 name: name.into(),
                 value: Some(value),
             }),
@@ -63,7 +67,7 @@ impl Evaluation {
 
     /// Computes the weighted score, rounded to two decimals; `None` while a weighted value lacks
     /// its score.
-    pub fn weighted_score(&self, weights: &Weights) -> Option<f64> {
+    pub fn weighted_score(&self, weights: &ValueWeights) -> Option<f64> {
         let mut sum = 0.0;
         for (name, weight) in &weights.0 {
             sum += weight * self.get(name)?;
@@ -75,7 +79,7 @@ impl Evaluation {
 named! {
     /// The quality metrics a thinking run knows, each from 0 to 1.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub enum Metric {
+    pub enum QualityMetric {
         /// Everything that is needed is there.
         Completeness = "completeness",
         /// The result does not contradict itself.
@@ -87,15 +91,15 @@ named! {
 
 /// The metrics of a run, in the order of [`Metric::ALL`]; `None` until measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Metrics(pub [Option<f64>; 3]);
+pub struct QualityMetrics(pub [Option<f64>; 3]);
 
-impl Metrics {
+impl QualityMetrics {
     /// Returns the value of a metric.
-    pub fn get(&self, metric: Metric) -> Option<f64> {
+    pub fn get(&self, metric: QualityMetric) -> Option<f64> {
         self.0[metric as usize]
     }
 
-    pub(crate) fn set(&mut self, metric: Metric, value: f64) {
+    pub(crate) fn set(&mut self, metric: QualityMetric, value: f64) {
         self.0[metric as usize] = Some(value);
     }
 }

@@ -1,10 +1,13 @@
 //! The transition rules of thinking runs.
 
 use super::{
-    AppliedLesson, Check, Command, Effect, Execution, Lesson, Metric, RETRIES_MAX, Refusal, Run,
-    Seen, Stage, StageError, Status, Way, Weights,
+    AppliedLesson, Command, Effect, Lesson, MeasuredOutcome, OutputFiles, QualityMetric,
+    RETRIES_MAX, Refusal, StageAction, StageError, StageStatus, ThinkingRunState, ThinkingStage,
+    ThresholdCheck, ValueWeights,
 };
-use crate::kernel::{Actor, Advice, Machine, RefusalSubject, Step, Timestamp, Violation};
+use crate::kernel::{
+    Actor, CommandAdvice, Machine, MachineStep, RefusalSubject, Timestamp, Violation,
+};
 
 /// The state machine of thinking runs.
 #[derive(Debug, Clone, Copy)]
@@ -17,66 +20,73 @@ const SELECTED: &str = "thinking/selection/selected.json";
 /// The highest value of a metric.
 const METRIC_MAX: f64 = 1.0;
 
-type Outcome = Result<Step<Run, Effect>, Refusal>;
+type Outcome = Result<MachineStep<ThinkingRunState, Effect>, Refusal>;
 
 impl Machine for ThinkingMachine {
-    type State = Run;
+    type State = ThinkingRunState;
     type Command = Command;
     type Effect = Effect;
     type Refusal = Refusal;
 
-    fn step(run: &Run, command: Command, at: Timestamp) -> Outcome {
+    fn step(run: &ThinkingRunState, command: Command, at: Timestamp) -> Outcome {
         match command {
             Command::Start {
                 stage,
                 override_reason,
                 by,
                 seen,
-            } => start(run, stage, override_reason.as_deref(), by, &seen, at),
-            Command::Output { stage, paths } => output(run, stage, &paths),
+            } => start_stage(run, stage, override_reason.as_deref(), by, &seen, at),
+            Command::Output { stage, paths } => record_outputs(run, stage, &paths),
             Command::Complete {
                 stage,
                 outputs,
                 seen,
                 checks,
-            } => complete(run, stage, &outputs, &seen, &checks, at),
+            } => complete_stage(run, stage, &outputs, &seen, &checks, at),
             Command::Fail {
                 stage,
                 code,
                 message,
-            } => fail(run, stage, code, message, at),
-            Command::Evaluate { scores, weights } => evaluate(run, &scores, &weights),
-            Command::Measure { metrics } => measure(run, &metrics),
-            Command::RecordFeedback(execution) => record(run, execution),
-            Command::ApplyFeedback(lesson) => apply(run, lesson),
+            } => fail_stage(run, stage, code, message, at),
+            Command::Evaluate { scores, weights } => score_values(run, &scores, &weights),
+            Command::Measure { metrics } => record_metrics(run, &metrics),
+            Command::RecordFeedback(execution) => record_feedback(run, execution),
+            Command::ApplyFeedback(lesson) => apply_lesson(run, lesson),
         }
     }
 
-    fn status(run: &Run) -> &'static str {
-        run.overall().name()
+    fn status_name(run: &ThinkingRunState) -> &'static str {
+        run.overall_status().name()
     }
 
-    fn violations(run: &Run) -> Vec<Violation> {
+    fn violations(run: &ThinkingRunState) -> Vec<Violation> {
         violations(run)
     }
 
-    fn advice(run: &Run) -> Vec<Advice> {
-        for stage in Stage::ALL {
+    fn advice(run: &ThinkingRunState) -> Vec<CommandAdvice> {
+        for stage in ThinkingStage::ALL {
             let state = run.stage(stage);
             match state.status {
-                Status::Completed => {}
-                Status::Pending => return vec![Advice::on("start", stage.name())],
-                Status::InProgress => {
+                StageStatus::Completed => {}
+                StageStatus::Pending => {
+                    return vec![CommandAdvice::with_target("start", stage.name())];
+                }
+                StageStatus::InProgress => {
                     return vec![
-                        Advice::on("complete", stage.name()),
-                        Advice::on("output", stage.name()),
-                        Advice::on("fail", stage.name()),
+                        CommandAdvice::with_target("complete", stage.name()),
+                        CommandAdvice::with_target("output", stage.name()),
+                        CommandAdvice::with_target("fail", stage.name()),
                     ];
                 }
-                Status::Failed if state.exhausted() => {
-                    return vec![Advice::on("start", stage.name()).with("--override REASON")];
+                StageStatus::Failed if state.is_exhausted() => {
+                    return vec![
+                        CommandAdvice::with_target("start", stage.name())
+                            .with_options("--override REASON"),
+                    ];
                 }
-                Status::Failed => return vec![Advice::on("start", stage.name())],
+                StageStatus::Failed => {
+                    return vec![CommandAdvice::with_target("start", stage.name())];
+                }
             }
         }
         // All stages are completed; the work is left to be judged, in each way once.
@@ -86,16 +96,17 @@ impl Machine for ThinkingMachine {
             ("feedback record", run.feedback.goal_achievement.is_some()),
         ];
         let open = judged.into_iter().filter(|(_, done)| !done);
-        open.map(|(verb, _)| Advice::verb(verb)).collect()
+        open.map(|(verb, _)| CommandAdvice::without_target(verb))
+            .collect()
     }
 }
 
-fn start(
-    run: &Run,
-    stage: Stage,
+fn start_stage(
+    run: &ThinkingRunState,
+    stage: ThinkingStage,
     override_reason: Option<&str>,
     by: Actor,
-    seen: &Seen,
+    seen: &OutputFiles,
     at: Timestamp,
 ) -> Outcome {
     let state = run.stage(stage);
@@ -109,7 +120,7 @@ fn start(
             }
             Actor::Person => {}
         }
-        if !state.exhausted() {
+        if !state.is_exhausted() {
             return Err(Refusal::OverrideNotNeeded {
                 stage,
                 status: state.status.name(),
@@ -117,23 +128,23 @@ fn start(
         }
     }
     match state.status {
-        Status::InProgress => return Err(Refusal::AlreadyInProgress { stage }),
-        Status::Completed => return Err(Refusal::AlreadyCompleted { stage }),
-        Status::Failed if state.exhausted() && override_reason.is_none() => {
+        StageStatus::InProgress => return Err(Refusal::AlreadyInProgress { stage }),
+        StageStatus::Completed => return Err(Refusal::AlreadyCompleted { stage }),
+        StageStatus::Failed if state.is_exhausted() && override_reason.is_none() => {
             return Err(Refusal::RetriesExhausted { stage });
         }
-        Status::Failed | Status::Pending => {}
+        StageStatus::Failed | StageStatus::Pending => {}
     }
     if let Some(dependency) = stage.dependency() {
-        if run.stage(dependency).status != Status::Completed {
+        if run.stage(dependency).status != StageStatus::Completed {
             return Err(Refusal::DependencyNotCompleted { stage, dependency });
         }
-        require(dependency, &run.stage(dependency).outputs, seen)?;
+        require_outputs(dependency, &run.stage(dependency).outputs, seen)?;
     }
     let mut next = run.clone();
     next.current = stage;
     let state = next.stage_mut(stage);
-    state.status = Status::InProgress;
+    state.status = StageStatus::InProgress;
     state.started_at = Some(at);
     state.completed_at = None;
     state.duration_minutes = None;
@@ -141,31 +152,31 @@ fn start(
     if override_reason.is_some() {
         state.retry_count = 0;
     }
-    Ok(Step::quiet(next))
+    Ok(MachineStep::without_effects(next))
 }
 
-fn output(run: &Run, stage: Stage, paths: &[String]) -> Outcome {
-    in_progress(run, stage)?;
+fn record_outputs(run: &ThinkingRunState, stage: ThinkingStage, paths: &[String]) -> Outcome {
+    require_in_progress(run, stage)?;
     let mut next = run.clone();
     merge_outputs(&mut next.stage_mut(stage).outputs, paths)?;
-    Ok(Step::quiet(next))
+    Ok(MachineStep::without_effects(next))
 }
 
-fn complete(
-    run: &Run,
-    stage: Stage,
+fn complete_stage(
+    run: &ThinkingRunState,
+    stage: ThinkingStage,
     outputs: &[String],
-    seen: &Seen,
-    checks: &[Check],
+    seen: &OutputFiles,
+    checks: &[ThresholdCheck],
     at: Timestamp,
 ) -> Outcome {
-    in_progress(run, stage)?;
+    require_in_progress(run, stage)?;
     let mut next = run.clone();
     let state = next.stage_mut(stage);
     merge_outputs(&mut state.outputs, outputs)?;
-    require(stage, &state.outputs, seen)?;
-    found(stage, &mut state.outputs, seen);
-    let below: Vec<Check> = checks
+    require_outputs(stage, &state.outputs, seen)?;
+    add_found_outputs(stage, &mut state.outputs, seen);
+    let below: Vec<ThresholdCheck> = checks
         .iter()
         .filter(|check| !check.is_met())
         .cloned()
@@ -176,13 +187,19 @@ fn complete(
             checks: below,
         });
     }
-    state.status = Status::Completed;
+    state.status = StageStatus::Completed;
     end_try(state, at);
-    Ok(Step::quiet(next))
+    Ok(MachineStep::without_effects(next))
 }
 
-fn fail(run: &Run, stage: Stage, code: String, message: String, at: Timestamp) -> Outcome {
-    in_progress(run, stage)?;
+fn fail_stage(
+    run: &ThinkingRunState,
+    stage: ThinkingStage,
+    code: String,
+    message: String,
+    at: Timestamp,
+) -> Outcome {
+    require_in_progress(run, stage)?;
     if code.trim().is_empty() {
         return Err(Refusal::Empty {
             what: RefusalSubject::Code,
@@ -195,19 +212,23 @@ fn fail(run: &Run, stage: Stage, code: String, message: String, at: Timestamp) -
     }
     let mut next = run.clone();
     let state = next.stage_mut(stage);
-    state.status = Status::Failed;
+    state.status = StageStatus::Failed;
     end_try(state, at);
     state.error = Some(StageError { code, message, at });
     state.retry_count += 1;
-    let effects = if state.exhausted() {
+    let effects = if state.is_exhausted() {
         vec![Effect::AskPerson(stage)]
     } else {
         Vec::new()
     };
-    Ok(Step { next, effects })
+    Ok(MachineStep { next, effects })
 }
 
-fn evaluate(run: &Run, scores: &[(String, f64)], weights: &Weights) -> Outcome {
+fn score_values(
+    run: &ThinkingRunState,
+    scores: &[(String, f64)],
+    weights: &ValueWeights,
+) -> Outcome {
     let mut next = run.clone();
     for (name, value) in scores {
         if !weights.0.iter().any(|(known, _)| known == name) {
@@ -217,31 +238,33 @@ fn evaluate(run: &Run, scores: &[(String, f64)], weights: &Weights) -> Outcome {
                 known: weights.0.iter().map(|(known, _)| known.clone()).collect(),
             });
         }
-        in_range(name, *value, SCORE_MAX)?;
+        require_in_range(name, *value, SCORE_MAX)?;
         next.evaluation.set(name, *value);
     }
     next.evaluation.weighted = next.evaluation.weighted_score(weights);
-    Ok(Step::quiet(next))
+    Ok(MachineStep::without_effects(next))
 }
 
-fn measure(run: &Run, metrics: &[(String, f64)]) -> Outcome {
+fn record_metrics(run: &ThinkingRunState, metrics: &[(String, f64)]) -> Outcome {
     let mut next = run.clone();
     for (name, value) in metrics {
-        let Some(metric) = Metric::from_name(name) else {
+        let Some(metric) = QualityMetric::from_name(name) else {
             return Err(Refusal::UnknownName {
                 what: RefusalSubject::Metric,
                 name: name.clone(),
-                known: Metric::ALL.map(|metric| metric.name().into()).to_vec(),
+                known: QualityMetric::ALL
+                    .map(|metric| metric.name().into())
+                    .to_vec(),
             });
         };
-        in_range(name, *value, METRIC_MAX)?;
+        require_in_range(name, *value, METRIC_MAX)?;
         next.metrics.set(metric, *value);
     }
-    Ok(Step::quiet(next))
+    Ok(MachineStep::without_effects(next))
 }
 
-fn record(run: &Run, execution: Execution) -> Outcome {
-    let Execution {
+fn record_feedback(run: &ThinkingRunState, execution: MeasuredOutcome) -> Outcome {
+    let MeasuredOutcome {
         metric,
         actual,
         target,
@@ -258,7 +281,7 @@ fn record(run: &Run, execution: Execution) -> Outcome {
     if !target.is_finite() || target <= 0.0 {
         return Err(Refusal::BadTarget { metric });
     }
-    in_range(&metric, actual, f64::MAX)?;
+    require_in_range(&metric, actual, f64::MAX)?;
     // The quotient of two finite numbers may be infinite.
     let achieved = (actual / target * 100.0).round() / 100.0;
     if !achieved.is_finite() {
@@ -284,16 +307,16 @@ fn record(run: &Run, execution: Execution) -> Outcome {
         feedback.for_next_tasks.push(Lesson {
             learnings: lessons,
             stages: if stages.is_empty() {
-                Stage::ALL.to_vec()
+                ThinkingStage::ALL.to_vec()
             } else {
                 stages
             },
         });
     }
-    Ok(Step::quiet(next))
+    Ok(MachineStep::without_effects(next))
 }
 
-fn apply(run: &Run, lesson: AppliedLesson) -> Outcome {
+fn apply_lesson(run: &ThinkingRunState, lesson: AppliedLesson) -> Outcome {
     let known = &run.feedback.from_previous_tasks;
     if known.iter().any(|known| known.task_id == lesson.task_id) {
         return Err(Refusal::AlreadyApplied {
@@ -308,23 +331,25 @@ fn apply(run: &Run, lesson: AppliedLesson) -> Outcome {
     }
     let mut next = run.clone();
     next.feedback.from_previous_tasks.push(lesson);
-    Ok(Step::quiet(next))
+    Ok(MachineStep::without_effects(next))
 }
 
-fn in_progress(run: &Run, stage: Stage) -> Result<(), Refusal> {
+fn require_in_progress(run: &ThinkingRunState, stage: ThinkingStage) -> Result<(), Refusal> {
     let status = run.stage(stage).status;
     match status {
-        Status::InProgress => Ok(()),
-        Status::Pending | Status::Completed | Status::Failed => {
-            let open = |stage: &Stage| run.stage(*stage).status != Status::Completed;
-            let Some(current) = Stage::ALL.into_iter().find(open) else {
+        StageStatus::InProgress => Ok(()),
+        StageStatus::Pending | StageStatus::Completed | StageStatus::Failed => {
+            let open = |stage: &ThinkingStage| run.stage(*stage).status != StageStatus::Completed;
+            let Some(current) = ThinkingStage::ALL.into_iter().find(open) else {
                 return Err(Refusal::AllCompleted { stage });
             };
             let state = run.stage(current);
             let way = match state.status {
-                Status::InProgress => Way::Complete,
-                Status::Failed if state.exhausted() => Way::Reopen,
-                Status::Pending | Status::Failed | Status::Completed => Way::Start,
+                StageStatus::InProgress => StageAction::Complete,
+                StageStatus::Failed if state.is_exhausted() => StageAction::Reopen,
+                StageStatus::Pending | StageStatus::Failed | StageStatus::Completed => {
+                    StageAction::Start
+                }
             };
             Err(Refusal::NotInProgress {
                 stage,
@@ -347,7 +372,7 @@ fn end_try(state: &mut super::StageState, at: Timestamp) {
 
 fn merge_outputs(outputs: &mut Vec<String>, more: &[String]) -> Result<(), Refusal> {
     for path in more {
-        if !inside(path) {
+        if !is_inside_folder(path) {
             return Err(Refusal::PathEscapes { path: path.clone() });
         }
         if !outputs.contains(path) {
@@ -358,7 +383,7 @@ fn merge_outputs(outputs: &mut Vec<String>, more: &[String]) -> Result<(), Refus
 }
 
 /// True for a relative path that stays inside any folder.
-fn inside(path: &str) -> bool {
+fn is_inside_folder(path: &str) -> bool {
     !path.trim().is_empty()
         && !path.starts_with('/')
         && !path.contains(['\0', '\\'])
@@ -366,15 +391,15 @@ fn inside(path: &str) -> bool {
 }
 
 /// Adds required files that exist but were not recorded.
-fn found(stage: Stage, outputs: &mut Vec<String>, seen: &Seen) {
+fn add_found_outputs(stage: ThinkingStage, outputs: &mut Vec<String>, seen: &OutputFiles) {
     match stage {
-        Stage::Planning | Stage::Reflection => {}
-        Stage::Selection => {
+        ThinkingStage::Planning | ThinkingStage::Reflection => {}
+        ThinkingStage::Selection => {
             if !outputs.iter().any(|path| path == SELECTED) {
                 outputs.push(SELECTED.to_owned());
             }
         }
-        Stage::Creation => {
+        ThinkingStage::Creation => {
             if !outputs.iter().any(|path| is_draft(path)) {
                 outputs.extend(seen.0.iter().filter(|path| is_draft(path)).cloned());
             }
@@ -383,24 +408,30 @@ fn found(stage: Stage, outputs: &mut Vec<String>, seen: &Seen) {
 }
 
 /// Refuses unless every recorded output, and what the stage requires, exists on disk.
-fn require(stage: Stage, outputs: &[String], seen: &Seen) -> Result<(), Refusal> {
+fn require_outputs(
+    stage: ThinkingStage,
+    outputs: &[String],
+    seen: &OutputFiles,
+) -> Result<(), Refusal> {
     let mut missing: Vec<String> = outputs
         .iter()
         .filter(|path| !seen.0.contains(*path))
         .cloned()
         .collect();
     match stage {
-        Stage::Planning => {
+        ThinkingStage::Planning => {
             if outputs.is_empty() {
                 return Err(Refusal::NoOutput { stage });
             }
         }
-        Stage::Selection | Stage::Creation | Stage::Reflection => {
+        ThinkingStage::Selection | ThinkingStage::Creation | ThinkingStage::Reflection => {
             let found = |wanted: &str| match stage {
-                Stage::Creation => seen.0.iter().any(|path| is_draft(path)),
-                Stage::Planning | Stage::Selection | Stage::Reflection => seen.0.contains(wanted),
+                ThinkingStage::Creation => seen.0.iter().any(|path| is_draft(path)),
+                ThinkingStage::Planning | ThinkingStage::Selection | ThinkingStage::Reflection => {
+                    seen.0.contains(wanted)
+                }
             };
-            if let Some(wanted) = stage.required()
+            if let Some(wanted) = stage.required_output()
                 && !found(wanted)
                 && !missing.iter().any(|path| path == wanted)
             {
@@ -422,7 +453,7 @@ pub(super) fn is_draft(path: &str) -> bool {
     })
 }
 
-fn in_range(name: &str, value: f64, max: f64) -> Result<(), Refusal> {
+fn require_in_range(name: &str, value: f64, max: f64) -> Result<(), Refusal> {
     if value.is_finite() && (0.0..=max).contains(&value) {
         Ok(())
     } else {
@@ -434,20 +465,20 @@ fn in_range(name: &str, value: f64, max: f64) -> Result<(), Refusal> {
     }
 }
 
-fn violations(run: &Run) -> Vec<Violation> {
+fn violations(run: &ThinkingRunState) -> Vec<Violation> {
     let mut found = Vec::new();
-    let mut note = |rule, stage: Stage, detail: String| {
+    let mut note = |rule, stage: ThinkingStage, detail: String| {
         found.push(Violation {
             rule,
             place: stage.name().into(),
             detail,
         });
     };
-    for stage in Stage::ALL {
+    for stage in ThinkingStage::ALL {
         let state = run.stage(stage);
-        let begun = state.status != Status::Pending;
+        let begun = state.status != StageStatus::Pending;
         if let (true, Some(dependency)) = (begun, stage.dependency())
-            && run.stage(dependency).status != Status::Completed
+            && run.stage(dependency).status != StageStatus::Completed
         {
             let detail = format!(
                 "is {} although '{}' is {}",
@@ -457,7 +488,7 @@ fn violations(run: &Run) -> Vec<Violation> {
             );
             note("begun_stage_has_completed_dependency", stage, detail);
         }
-        if state.status == Status::InProgress && run.current != stage {
+        if state.status == StageStatus::InProgress && run.current != stage {
             let detail = format!(
                 "is in progress but current_stage is '{}'",
                 run.current.name()
@@ -468,7 +499,7 @@ fn violations(run: &Run) -> Vec<Violation> {
             let detail = format!("retry_count is {}", state.retry_count);
             note("retry_count_within_limit", stage, detail);
         }
-        if state.error.is_some() != (state.status == Status::Failed) {
+        if state.error.is_some() != (state.status == StageStatus::Failed) {
             note(
                 "error_exactly_when_failed",
                 stage,
@@ -479,7 +510,7 @@ fn violations(run: &Run) -> Vec<Violation> {
                 ),
             );
         }
-        let ended = matches!(state.status, Status::Completed | Status::Failed);
+        let ended = matches!(state.status, StageStatus::Completed | StageStatus::Failed);
         if state.completed_at.is_some() != ended {
             note(
                 "completed_at_exactly_when_ended",
@@ -499,7 +530,7 @@ fn violations(run: &Run) -> Vec<Violation> {
         {
             note("times_in_order", stage, "ends before it starts".into());
         }
-        if let Some(path) = state.outputs.iter().find(|path| !inside(path)) {
+        if let Some(path) = state.outputs.iter().find(|path| !is_inside_folder(path)) {
             note("outputs_inside_folder", stage, format!("output '{path}'"));
         }
     }

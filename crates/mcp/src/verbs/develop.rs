@@ -11,7 +11,7 @@ use bowline_engine::develop::evidence::CommandObserver;
 use bowline_engine::files::ChangeOutcome;
 use bowline_engine::formats::develop::evidence::EvidenceRecord;
 use bowline_engine::operations::develop::{
-    ATTEMPTS_MAX, FailureClass, Gate, GateProof, PassOutcome, Phase, Run,
+    ATTEMPTS_MAX, DevelopPhase, DevelopRunState, FailureClass, Gate, GateProof, PassOutcome,
 };
 use serde_json::{Value, json};
 use std::sync::{Mutex, PoisonError};
@@ -195,21 +195,21 @@ fn status(desk: &ToolSession, _: &ToolArguments) -> Done {
 }
 
 /// Answers with a run after a transition: its phase, and its open gates.
-fn told(desk: &ToolSession, moved: &ChangeOutcome<Option<Run>>) -> Done {
+fn told(desk: &ToolSession, moved: &ChangeOutcome<Option<DevelopRunState>>) -> Done {
     changed(desk, moved, facts(moved, None))
 }
 
-fn facts(moved: &ChangeOutcome<Option<Run>>, id: Option<&str>) -> Value {
+fn facts(moved: &ChangeOutcome<Option<DevelopRunState>>, id: Option<&str>) -> Value {
     let Some(run) = &moved.state else {
         return json!({});
     };
     let open: Vec<&str> = Gate::ALL
         .into_iter()
-        .filter(|gate| !run.gates.missing(&Gate::ALL).contains(gate))
+        .filter(|gate| !run.gates.closed_among(&Gate::ALL).contains(gate))
         .map(|gate| gate.name())
         .collect();
     let mut facts = json!({ "phase": run.phase.name(), "openGates": open });
-    if let Some(checkpoint) = id.and_then(|id| run.checkpoint(id)) {
+    if let Some(checkpoint) = id.and_then(|id| run.find_checkpoint(id)) {
         facts["checkpoint"] = json!({
             "id": checkpoint.id, "status": checkpoint.status.name(),
             "attempt": checkpoint.iteration, "attemptsMax": ATTEMPTS_MAX,
@@ -225,7 +225,11 @@ fn start(desk: &ToolSession, given: &ToolArguments) -> Done {
         given.required_text("feature"),
         given.is_set("fresh"),
     )?;
-    changed(desk, &begun, json!({ "phase": Phase::Design.name() }))
+    changed(
+        desk,
+        &begun,
+        json!({ "phase": DevelopPhase::Design.name() }),
+    )
 }
 
 fn review(desk: &ToolSession, given: &ToolArguments) -> Done {
@@ -250,7 +254,8 @@ fn implement(desk: &ToolSession, given: &ToolArguments) -> Done {
 }
 
 fn back(desk: &ToolSession, given: &ToolArguments) -> Done {
-    let phase = Phase::from_name(given.required_text("phase")).unwrap_or(Phase::Implement);
+    let phase =
+        DevelopPhase::from_name(given.required_text("phase")).unwrap_or(DevelopPhase::Implement);
     told(desk, &desk.develop_run().go_back(&desk.context, phase)?)
 }
 

@@ -8,7 +8,8 @@ use crate::table::{Arg, Verb};
 use bowline_engine::Error;
 use bowline_engine::files::ChangeOutcome;
 use bowline_engine::operations::memory::{
-    Artifact, FailureKind, FinishReport, Memory, NewStep, NewTask, Request, TRIES_MAX, TaskResult,
+    FailureKind, FinishReport, NewStep, NewTask, Request, TRIES_MAX, TaskArtifact, TaskMemory,
+    TaskResult,
 };
 use bowline_words::message::{Advice, Wrong};
 use serde_json::{Value, json};
@@ -401,7 +402,7 @@ fn new_step(step: &Value) -> Result<NewStep, No> {
     })
 }
 
-fn on_step(desk: &ToolSession, moved: &ChangeOutcome<Memory>) -> Done {
+fn on_step(desk: &ToolSession, moved: &ChangeOutcome<TaskMemory>) -> Done {
     let plan = moved.state.current.as_ref().map(|task| &task.plan);
     let step = plan.and_then(|plan| plan.current_step());
     changed(desk, moved, json!({ "currentStep": step }))
@@ -410,7 +411,7 @@ fn on_step(desk: &ToolSession, moved: &ChangeOutcome<Memory>) -> Done {
 fn step_complete(desk: &ToolSession, given: &ToolArguments) -> Done {
     let made = given.texts("artifacts").into_iter().map(|text| {
         let (path, description) = text.split_once(':').unwrap_or((&text, ""));
-        Artifact {
+        TaskArtifact {
             kind: "file".into(),
             path: path.to_owned(),
             description: description.to_owned(),

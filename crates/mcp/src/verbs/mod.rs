@@ -18,9 +18,11 @@ pub(crate) mod tests {
     use crate::{schema, table};
     use bowline_engine::Context;
     use bowline_engine::formats::orchestrate::RunMode;
-    use bowline_engine::machines::develop::{FailureClass, Gate, Phase, Strategy};
+    use bowline_engine::machines::develop::{
+        DevelopPhase, FailureClass, Gate, ImplementationStrategy,
+    };
     use bowline_engine::machines::plan::{FailureKind, TaskResult};
-    use bowline_engine::machines::thinking::Stage;
+    use bowline_engine::machines::thinking::ThinkingStage;
     use bowline_formats::rest::routes::RouteRequest;
     use bowline_words::Lang;
     use serde_json::Value;
@@ -131,13 +133,22 @@ pub(crate) mod tests {
     #[test]
     fn words_are_those_of_the_machines() {
         use super::{develop, memory, orchestrate, thinking};
-        assert_eq!(thinking::STAGES, Stage::ALL.map(Stage::name));
+        assert_eq!(
+            thinking::STAGES,
+            ThinkingStage::ALL.map(ThinkingStage::name)
+        );
         assert_eq!(memory::FAILURES, FailureKind::ALL.map(FailureKind::name));
         assert_eq!(memory::RESULTS, TaskResult::ALL.map(TaskResult::name));
         assert_eq!(develop::GATES, Gate::ALL.map(Gate::name));
         assert_eq!(develop::CLASSES, FailureClass::ALL.map(FailureClass::name));
-        assert_eq!(develop::PHASES, &Phase::ALL.map(Phase::name)[..3]);
-        assert_eq!(develop::STRATEGIES[1..], Strategy::ALL.map(Strategy::name));
+        assert_eq!(
+            develop::PHASES,
+            &DevelopPhase::ALL.map(DevelopPhase::name)[..3]
+        );
+        assert_eq!(
+            develop::STRATEGIES[1..],
+            ImplementationStrategy::ALL.map(ImplementationStrategy::name)
+        );
         assert_eq!(orchestrate::MODES, RunMode::ALL.map(RunMode::name));
     }
 

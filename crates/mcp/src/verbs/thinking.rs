@@ -5,7 +5,7 @@ use crate::arguments::ToolArguments;
 use crate::session::{SessionRole, ToolSession};
 use crate::table::Kind::{self, Float, Numbers, Text, Texts};
 use crate::table::{Arg, Verb};
-use bowline_engine::operations::thinking::{Execution, RETRIES_MAX, Stage};
+use bowline_engine::operations::thinking::{MeasuredOutcome, RETRIES_MAX, ThinkingStage};
 use serde_json::json;
 
 /// The words of [`Stage`].
@@ -115,8 +115,8 @@ pub(crate) static VERBS: &[Verb] = &[
 ];
 
 /// Returns the stage; the table accepts no other word.
-fn stage(given: &ToolArguments) -> Stage {
-    Stage::from_name(given.required_text("stage")).unwrap_or(Stage::Planning)
+fn stage(given: &ToolArguments) -> ThinkingStage {
+    ThinkingStage::from_name(given.required_text("stage")).unwrap_or(ThinkingStage::Planning)
 }
 
 fn new(desk: &ToolSession, given: &ToolArguments) -> Done {
@@ -156,7 +156,7 @@ fn fail(desk: &ToolSession, given: &ToolArguments) -> Done {
     let (code, message) = (given.required_text("code"), given.required_text("message"));
     let moved = run.fail_stage(&desk.context, stage(given), code, message)?;
     let state = moved.state.stage(stage(given));
-    let facts = json!({ "retries": state.retry_count, "retriesMax": RETRIES_MAX, "exhausted": state.exhausted() });
+    let facts = json!({ "retries": state.retry_count, "retriesMax": RETRIES_MAX, "exhausted": state.is_exhausted() });
     changed(desk, &moved, facts)
 }
 
@@ -176,7 +176,7 @@ fn quality(desk: &ToolSession, given: &ToolArguments) -> Done {
 fn record(desk: &ToolSession, given: &ToolArguments) -> Done {
     let run = desk.thinking_run(given.text("dir"), false)?;
     let stages = given.texts("stages");
-    let execution = Execution {
+    let execution = MeasuredOutcome {
         metric: given.required_text("metric").to_owned(),
         actual: given.float("actual"),
         target: given.float("target"),
@@ -184,7 +184,7 @@ fn record(desk: &ToolSession, given: &ToolArguments) -> Done {
         improvements: given.texts("improvements"),
         stages: stages
             .iter()
-            .filter_map(|it| Stage::from_name(it))
+            .filter_map(|it| ThinkingStage::from_name(it))
             .collect(),
     };
     let moved = run.record_outcome(&desk.context, &execution)?;

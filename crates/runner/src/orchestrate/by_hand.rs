@@ -9,7 +9,7 @@ use super::repo::{PhasePlace, Repo};
 use super::run::{is_held, open_repo, settings_of};
 use crate::core::why::Why;
 use bowline_engine::files::ChangeOutcome;
-use bowline_engine::machines::orchestrate::{PhaseEnd, Run};
+use bowline_engine::machines::orchestrate::{OrchestrationState, PhaseEnd};
 use bowline_engine::operations::orchestrate::{Orchestration, PhaseFinished, PlanFile, TaskMoved};
 use bowline_engine::{Context, Error};
 use bowline_words::message::Reason;
@@ -92,7 +92,7 @@ pub fn finish_phase(
     let heading = phases.and_then(|phases| phases.iter().find(|it| it.number == phase));
     let title = heading.map(|it| it.title.clone()).unwrap_or_default();
     let outcome = finish(&here.repo, &place, &title, &done_in(&here.run, Some(phase)))?;
-    let following = here.run.graph().phases();
+    let following = here.run.graph().phase_numbers();
     let following = following.iter().copied().find(|it| *it > phase);
     let (root, plan) = (orchestration.root(), here.plan.as_ref());
     let worktree = following.and_then(|next| worktree_of(root, plan, Some(&here.repo), next));
@@ -125,7 +125,7 @@ pub fn landings_gone(
         return Ok(None);
     };
     for phase in here.run.phases() {
-        let branch = match phase.finished() {
+        let branch = match phase.is_finished() {
             true => here.repo.target().to_owned(),
             false => here.place(orchestration, phase.number).branch,
         };
@@ -148,7 +148,7 @@ fn dry(context: &Context) -> Context {
 
 /// An orchestration and its repository, with the git lock held.
 struct Here {
-    run: Run,
+    run: OrchestrationState,
     plan: Option<PlanFile>,
     repo: Repo,
 }
@@ -161,7 +161,11 @@ impl Here {
 }
 
 /// Opens the repository of an orchestration; returns none outside of git.
-fn here(context: &Context, orchestration: &Orchestration, run: Run) -> Result<Option<Here>, Error> {
+fn here(
+    context: &Context,
+    orchestration: &Orchestration,
+    run: OrchestrationState,
+) -> Result<Option<Here>, Error> {
     let settings = settings_of(orchestration.root())?;
     let plan = orchestration.read_plan(context).ok();
     let (started_at, landing) = (run.started_at(), settings.orchestrate.land);

@@ -10,7 +10,7 @@ use super::run::Heard;
 use crate::core::why::Why;
 use bowline_engine::Error;
 use bowline_engine::formats::run_settings::OrchestrateSettings;
-use bowline_engine::machines::orchestrate::{Id, PhaseEnd};
+use bowline_engine::machines::orchestrate::{NodeId, PhaseEnd};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
@@ -62,7 +62,7 @@ impl Jobs {
         &self,
         task: TaskPlace,
         merge: bool,
-        on: Option<Id>,
+        on: Option<NodeId>,
         fresh: bool,
     ) {
         send(&self.rooms, move |repo, _| {
@@ -71,7 +71,7 @@ impl Jobs {
                 why: repo.why(&error),
             });
             Some(Event::Room {
-                id: Id::from(task.id.as_str()),
+                id: NodeId::from(task.id.as_str()),
                 prepared,
             })
         });
@@ -92,7 +92,7 @@ impl Jobs {
         });
     }
 
-    pub(super) fn forecast(&self, id: Id, others: Vec<Id>) {
+    pub(super) fn forecast(&self, id: NodeId, others: Vec<NodeId>) {
         // An agent may be writing at this moment; a later forecast will succeed.
         send(&self.forecasts, move |repo, seen| {
             let overlaps = repo.forecast(seen, &id, &others).ok()?;
@@ -112,7 +112,7 @@ impl Jobs {
                 },
             };
             Some(Event::Landed {
-                id: Id::from(task.id.as_str()),
+                id: NodeId::from(task.id.as_str()),
                 outcome,
             })
         });

@@ -3,9 +3,9 @@
 //! them is done before it.
 
 use super::note::{Note, Stage};
-use bowline_engine::machines::orchestrate::{Command, Effect, Id, Run};
+use bowline_engine::machines::orchestrate::{Command, Effect, NodeId, OrchestrationState};
 use bowline_engine::operations::orchestrate::OwnedOrchestration;
-use bowline_engine::statefiles::{RealDisk, write_whole};
+use bowline_engine::statefiles::{RealDisk, write_atomically};
 use bowline_engine::{Context, Error};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +23,7 @@ const LINES_MAX: usize = 10_000;
 
 #[derive(Serialize, Deserialize)]
 struct Line {
-    id: Id,
+    id: NodeId,
     note: Note,
 }
 
@@ -32,8 +32,8 @@ struct Line {
 struct Notebook {
     path: PathBuf,
     file: File,
-    known: BTreeMap<Id, Note>,
-    changed: BTreeSet<Id>,
+    known: BTreeMap<NodeId, Note>,
+    changed: BTreeSet<NodeId>,
     /// A change must not wait for a later flush.
     due: bool,
 }
@@ -58,7 +58,7 @@ impl Notebook {
             for (id, note) in &known {
                 add(&mut text, id, note);
             }
-            write_whole(&RealDisk, &path, &text, None).map_err(Error::File)?;
+            write_atomically(&RealDisk, &path, &text, None).map_err(Error::File)?;
         }
         let file = OpenOptions::new().append(true).create(true).open(&path);
         let mut file = file.map_err(|error| failed(&path, error))?;
@@ -93,7 +93,7 @@ impl Notebook {
     }
 }
 
-fn add(text: &mut Vec<u8>, id: &Id, note: &Note) {
+fn add(text: &mut Vec<u8>, id: &NodeId, note: &Note) {
     let (id, note) = (id.clone(), note.clone());
     // Strings and numbers always serialise.
     text.extend(serde_json::to_vec(&Line { id, note }).unwrap_or_default());
@@ -129,7 +129,7 @@ impl Ledger {
         })
     }
 
-    pub fn run(&self) -> &Run {
+    pub fn run(&self) -> &OrchestrationState {
         self.owned.run()
     }
 
@@ -139,7 +139,7 @@ impl Ledger {
     }
 
     /// Returns the note of a task, or an empty one.
-    pub fn note(&self, id: &Id) -> Note {
+    pub fn note(&self, id: &NodeId) -> Note {
         self.notes.known.get(id).cloned().unwrap_or_default()
     }
 
@@ -151,7 +151,7 @@ impl Ledger {
 
     /// Stores a note, durable with the next flush. The end of an attempt is found again from the
     /// attempt itself, so that such a note may wait for a flush that something else needs.
-    pub fn remember(&mut self, id: &Id, note: &Note) {
+    pub fn remember(&mut self, id: &NodeId, note: &Note) {
         self.notes.known.insert(id.clone(), note.clone());
         self.notes.changed.insert(id.clone());
         self.notes.due |= note.stage != Stage::Landing;

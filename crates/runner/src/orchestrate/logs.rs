@@ -15,7 +15,7 @@ pub fn logs(
     task: &str,
 ) -> Result<Option<Vec<PathBuf>>, Error> {
     let (_, run) = orchestration.read_run(context)?;
-    if run.node(task).is_none() {
+    if run.find_node(task).is_none() {
         return Ok(None);
     }
     let (key, name) = (key_of(orchestration, run.started_at()), Repo::name(task));

@@ -12,7 +12,7 @@ use crate::core::tidy::PROMPTS;
 use crate::core::why::Why;
 use bowline_engine::formats::agents::ResumePoint;
 use bowline_engine::formats::visible;
-use bowline_engine::machines::orchestrate::{Id, Run, Status};
+use bowline_engine::machines::orchestrate::{NodeId, NodeStatus, OrchestrationState};
 use bowline_words::Lang;
 use std::time::{Duration, Instant};
 
@@ -54,7 +54,7 @@ impl Real<'_> {
 
     /// Queues a task to be ticked in the project's own checkout. A landing has ticked it already if
     /// the plan is part of what lands.
-    fn tick(&mut self, id: Id) {
+    fn tick(&mut self, id: NodeId) {
         if !self.repo.as_ref().is_some_and(Repo::ticks) {
             self.ticks.push(id);
         }
@@ -63,11 +63,11 @@ impl Real<'_> {
     /// Queues completed tasks that an earlier run did not tick.
     pub(super) fn tick_left(&mut self) {
         let plan = self.ledger.owned.plan();
-        let open = |id: &Id| {
+        let open = |id: &NodeId| {
             let task = plan.and_then(|plan| plan.file.task(id));
             task.is_some_and(|task| !task.done)
         };
-        let mut done = self.ledger.run().ids(Status::Completed);
+        let mut done = self.ledger.run().ids_with_status(NodeStatus::Completed);
         done.retain(open);
         if !self.repo.as_ref().is_some_and(Repo::ticks) {
             self.ticks.extend(done);
@@ -129,7 +129,7 @@ impl Real<'_> {
         }
     }
 
-    fn attach_attempt(&mut self, id: &Id, note: &Note) {
+    fn attach_attempt(&mut self, id: &NodeId, note: &Note) {
         let attempt = self.attempt_id(id, note.attempt);
         let folder = self.attempt_folder(&attempt);
         let Ok(client) = self.client(id) else {
@@ -154,7 +154,7 @@ impl Real<'_> {
         self.attempts.attach(&attempt, known);
     }
 
-    fn repeat_prompt(&mut self, id: &Id, number: u32) {
+    fn repeat_prompt(&mut self, id: &NodeId, number: u32) {
         let attempt = self.attempt_id(id, number);
         let path = self.side.join(PROMPTS).join(format!("{attempt}.md"));
         if let Ok(text) = std::fs::read_to_string(path) {
@@ -163,7 +163,7 @@ impl Real<'_> {
         }
     }
 
-    fn not_begun(&self, id: &Id, number: u32, why: Option<Why>) {
+    fn not_begun(&self, id: &NodeId, number: u32, why: Option<Why>) {
         let _ = self.heard.send(Heard::Event(Event::Attempt {
             id: id.clone(),
             number,
@@ -171,7 +171,7 @@ impl Real<'_> {
         }));
     }
 
-    fn tell_now(&mut self, told: &Told, run: Run) {
+    fn tell_now(&mut self, told: &Told, run: OrchestrationState) {
         let line = match told {
             Told::Begun { id, attempt: 1 } => format!("EXECUTE:{id}"),
             Told::Begun { id, attempt } => format!("EXECUTE:{id}:attempt={attempt}"),
@@ -207,8 +207,8 @@ impl Real<'_> {
 }
 
 /// Returns the completed tasks, of one phase or of all.
-pub(super) fn done_in(run: &Run, phase: Option<u32>) -> Vec<String> {
-    let mut ids = run.ids(Status::Completed);
+pub(super) fn done_in(run: &OrchestrationState, phase: Option<u32>) -> Vec<String> {
+    let mut ids = run.ids_with_status(NodeStatus::Completed);
     ids.retain(|id| phase.is_none() || run.graph().phase_of(id) == phase);
     ids.iter().map(ToString::to_string).collect()
 }

@@ -5,7 +5,9 @@ use super::note::Note;
 use super::repo::Prepared;
 use crate::core::hearing::Word;
 use crate::core::why::Why;
-use bowline_engine::machines::orchestrate::{Command, Effect, Id, PhaseEnd, Run};
+use bowline_engine::machines::orchestrate::{
+    Command, Effect, NodeId, OrchestrationState, PhaseEnd,
+};
 use bowline_engine::supervisor::WantedState;
 
 /// An error that ends the whole run, such as a state file that cannot be written.
@@ -17,24 +19,24 @@ pub type Trouble = bowline_engine::Error;
 pub enum Job {
     /// Create or reuse the worktree of a task.
     Room {
-        id: Id,
+        id: NodeId,
         /// Merge the phase's branch into it.
         merge: bool,
         /// Start from the work of this task, which may not have landed yet.
-        on: Option<Id>,
+        on: Option<NodeId>,
         /// Recreate it; its content is kept on hidden refs.
         fresh: bool,
     },
     /// Land a task's work on the branch of its phase.
     Land {
-        id: Id,
+        id: NodeId,
         /// Files reserved by tasks that met a conflict in them and land first.
         reserved: Vec<Overlap>,
     },
     /// Clean up after a task that has landed or was given up. Answered by no event.
-    Clean { id: Id },
+    Clean { id: NodeId },
     /// Predict conflicts between a task's current work and that of others.
-    Forecast { id: Id, others: Vec<Id> },
+    Forecast { id: NodeId, others: Vec<NodeId> },
     /// Land a phase on the target branch.
     FinishPhase { phase: u32 },
 }
@@ -92,7 +94,7 @@ pub enum Landed {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overlap {
     /// The other task.
-    pub with: Id,
+    pub with: NodeId,
     pub paths: Vec<String>,
 }
 
@@ -189,19 +191,19 @@ pub enum Wish {
 #[derive(Debug)]
 pub enum Event {
     /// The worktree of a task is ready, or could not be prepared.
-    Room { id: Id, prepared: Prepared },
+    Room { id: NodeId, prepared: Prepared },
     /// An attempt has news.
     Attempt {
-        id: Id,
+        id: NodeId,
         /// The number of the attempt.
         number: u32,
         life: Life,
     },
     /// An attempt to land a task has ended.
-    Landed { id: Id, outcome: Landed },
+    Landed { id: NodeId, outcome: Landed },
     /// The overlaps of a task were predicted.
     Forecast {
-        id: Id,
+        id: NodeId,
         /// The other tasks that it conflicts with.
         overlaps: Vec<Overlap>,
     },
@@ -214,24 +216,24 @@ pub enum Event {
 pub enum Told {
     /// An attempt was started.
     Begun {
-        id: Id,
+        id: NodeId,
         /// The number of the attempt.
         attempt: u32,
     },
     /// An attempt of an earlier run was found alive.
-    Found { id: Id },
+    Found { id: NodeId },
     /// A task has landed.
-    Done { id: Id },
+    Done { id: NodeId },
     /// An attempt failed.
     Failed {
-        id: Id,
+        id: NodeId,
         why: Why,
         /// The task is retried.
         again: bool,
     },
     /// A limit holds a task.
     Parked {
-        id: Id,
+        id: NodeId,
         /// Time until the limit is lifted.
         seconds: i64,
     },
@@ -248,22 +250,22 @@ pub enum Told {
     /// No more tasks are started while the machine is short of a resource.
     Short(Shortage),
     /// Two tasks are about to change the same files.
-    Overlap { id: Id, overlap: Overlap },
+    Overlap { id: NodeId, overlap: Overlap },
     /// The client of a task has sent no valid message since it was started.
     NothingValid {
-        id: Id,
+        id: NodeId,
         /// Time since the start.
         seconds: i64,
     },
     /// A task is recalled, as the task it was started on failed.
     Recalled {
-        id: Id,
+        id: NodeId,
         /// The task it was started on.
-        on: Id,
+        on: NodeId,
     },
     /// A pull request is open for a task.
     Proposed {
-        id: Id,
+        id: NodeId,
         /// Address of the pull request.
         url: String,
     },
@@ -278,40 +280,40 @@ pub trait Ports {
     /// Returns the time in milliseconds since 1970.
     fn now_ms(&self) -> i64;
     /// Returns the current state of the run.
-    fn run(&self) -> &Run;
+    fn run(&self) -> &OrchestrationState;
     /// Applies a command; it is durable before anything that follows from it is done.
     fn commit(&mut self, command: Command) -> Result<Vec<Effect>, Trouble>;
     /// Returns a resource that the machine has too little of for one more agent.
     fn shortage(&mut self) -> Option<Shortage>;
     /// Returns the files and folders that a task declares to change.
-    fn touches(&self, id: &Id) -> Vec<String>;
+    fn touches(&self, id: &NodeId) -> Vec<String>;
     /// Returns the note of a task.
-    fn note(&mut self, id: &Id) -> Note;
+    fn note(&mut self, id: &NodeId) -> Note;
     /// Returns the starts of agents within the last hour, as far as the notes have them.
     fn starts(&self) -> Vec<i64>;
     /// Stores a note; it is durable before anything that follows from it is done.
-    fn remember(&mut self, id: &Id, note: &Note) -> Result<(), Trouble>;
+    fn remember(&mut self, id: &NodeId, note: &Note) -> Result<(), Trouble>;
     /// Requests a slow operation.
     fn ask(&mut self, job: Job);
     /// Starts the attempt of a note.
-    fn begin(&mut self, id: &Id, note: &Note);
+    fn begin(&mut self, id: &NodeId, note: &Note);
     /// Attaches to the running attempt of a note.
-    fn attach(&mut self, id: &Id, note: &Note);
+    fn attach(&mut self, id: &NodeId, note: &Note);
     /// Sets the wanted state of an agent.
-    fn want(&mut self, id: &Id, number: u32, want: WantedState);
+    fn want(&mut self, id: &NodeId, number: u32, want: WantedState);
     /// Sends an agent its prompt again, in the same conversation; `false` if its client takes no
     /// input.
-    fn repeat(&mut self, id: &Id, number: u32) -> bool;
+    fn repeat(&mut self, id: &NodeId, number: u32) -> bool;
     /// Closes the input of an agent.
-    fn hang_up(&mut self, id: &Id, number: u32);
+    fn hang_up(&mut self, id: &NodeId, number: u32);
     /// Returns the folder of a phase, as the state file names it.
     fn worktree_of(&self, phase: u32) -> Option<std::sync::Arc<str>>;
     /// Returns the name of the agent that would do a task. A limit of one agent holds all its
     /// tasks.
-    fn agent_of(&self, id: &Id) -> String;
+    fn agent_of(&self, id: &NodeId) -> String;
     /// True if the client of a task sends messages of a protocol, so that their absence is
     /// suspicious.
-    fn speaks_protocol(&self, id: &Id) -> bool;
+    fn speaks_protocol(&self, id: &NodeId) -> bool;
     /// Shows a notice to people.
     fn tell(&mut self, told: Told);
 }

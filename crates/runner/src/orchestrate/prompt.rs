@@ -6,7 +6,7 @@ use crate::core::text::{begin, end};
 use bowline_engine::formats::orchestrate::RunMode;
 use bowline_engine::formats::tasks_md::wire::TaskRequest;
 use bowline_engine::formats::tasks_md::{PlanTask, TaskId, TasksFile};
-use bowline_engine::machines::orchestrate::{Run, Status};
+use bowline_engine::machines::orchestrate::{NodeStatus, OrchestrationState};
 use std::path::Path;
 
 /// Maximum length of an earlier error in the prompt; its end is kept.
@@ -22,7 +22,7 @@ pub(super) struct Facts<'a> {
     pub(super) project: &'a str,
     pub(super) id: &'a str,
     pub(super) plan: Option<(&'a TasksFile, &'a str)>,
-    pub(super) run: &'a Run,
+    pub(super) run: &'a OrchestrationState,
     pub(super) room: &'a Path,
     /// The worktree belongs to this task alone.
     pub(super) alone: bool,
@@ -95,11 +95,11 @@ pub(super) fn prompt(facts: &Facts<'_>) -> String {
 }
 
 /// Lists the tasks completed before this one; of many, those nearest above it in the plan.
-fn done_before(run: &Run, file: &TasksFile, task: &PlanTask) -> Option<String> {
-    let all = run.count(Status::Completed);
+fn done_before(run: &OrchestrationState, file: &TasksFile, task: &PlanTask) -> Option<String> {
+    let all = run.count_status(NodeStatus::Completed);
     let done = |it: &&PlanTask| {
-        let node = run.node(it.id.as_str());
-        node.is_some_and(|node| node.status == Status::Completed)
+        let node = run.find_node(it.id.as_str());
+        node.is_some_and(|node| node.status == NodeStatus::Completed)
     };
     let place = file.tasks.partition_point(|it| it.line < task.line);
     let (above, below) = file.tasks.split_at(place);
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
     use bowline_engine::formats::tasks_md;
     use bowline_engine::machines::Timestamp;
-    use bowline_engine::machines::orchestrate::{Facts, Graph, NodeSpec};
+    use bowline_engine::machines::orchestrate::{NodeSpec, RunFacts, TaskGraph};
     use std::sync::Arc;
 
     #[test]
@@ -191,15 +191,15 @@ mod tests {
             section: 0,
             dependencies: Vec::new(),
         });
-        let graph = Arc::new(Graph::new(nodes.collect()).unwrap());
+        let graph = Arc::new(TaskGraph::new(nodes.collect()).unwrap());
         let told = |done: Vec<usize>| {
             let done = done.into_iter();
-            let done = done.map(|number| (format!("T1.{number}").into(), Status::Completed));
-            let facts = Facts {
+            let done = done.map(|number| (format!("T1.{number}").into(), NodeStatus::Completed));
+            let facts = RunFacts {
                 claims: done.collect(),
-                ..Facts::none(Timestamp(0))
+                ..RunFacts::starting_at(Timestamp(0))
             };
-            let run = Run::from_facts(graph.clone(), &facts);
+            let run = OrchestrationState::from_facts(graph.clone(), &facts);
             done_before(&run, &file, file.task("T1.50").unwrap())
         };
         assert_eq!(told(Vec::new()), None);

@@ -20,9 +20,11 @@ use bowline_engine::formats::agents::AgentProtocol;
 use bowline_engine::formats::orchestrate::RunMode;
 use bowline_engine::formats::settings::BowlineSettings;
 use bowline_engine::formats::time;
-use bowline_engine::machines::orchestrate::{Command, Effect, Id, Run, Status};
+use bowline_engine::machines::orchestrate::{
+    Command, Effect, NodeId, NodeStatus, OrchestrationState,
+};
 use bowline_engine::operations::orchestrate::PlanFile;
-use bowline_engine::statefiles::write_whole;
+use bowline_engine::statefiles::write_atomically;
 use bowline_engine::supervisor::{AttemptSpec, WantedState};
 use bowline_engine::words::not_run;
 use bowline_engine::{Context, Error};
@@ -45,7 +47,7 @@ const LOG_BYTES_KEPT: usize = 1 << 20;
 
 /// An attempt whose events are received.
 pub(super) struct Voice {
-    task: Id,
+    task: NodeId,
     number: u32,
     hearing: Hearing,
 }
@@ -71,7 +73,7 @@ pub(super) struct Real<'s> {
     /// Orders to execute after the next flush.
     pub(super) orders: Vec<Order>,
     /// Tasks to be ticked in the plan, the time of the last update and the wait before the next.
-    pub(super) ticks: Vec<Id>,
+    pub(super) ticks: Vec<NodeId>,
     pub(super) ticked: Instant,
     pub(super) tick_after: Duration,
     /// Time of the last check that found enough resources.
@@ -81,18 +83,18 @@ pub(super) struct Real<'s> {
 /// A call of [`Ports`], deferred until the decision behind it is durable.
 pub(super) enum Order {
     Ask(Job),
-    Begin(Id, Note),
-    Attach(Id, Note),
-    Want(Id, u32, WantedState),
-    Repeat(Id, u32),
-    HangUp(Id, u32),
-    Tick(Id),
+    Begin(NodeId, Note),
+    Attach(NodeId, Note),
+    Want(NodeId, u32, WantedState),
+    Repeat(NodeId, u32),
+    HangUp(NodeId, u32),
+    Tick(NodeId),
     /// With the run as it was at that time.
-    Tell(Told, Run),
+    Tell(Told, OrchestrationState),
 }
 
 impl Real<'_> {
-    pub(super) fn attempt_id(&self, id: &Id, number: u32) -> String {
+    pub(super) fn attempt_id(&self, id: &NodeId, number: u32) -> String {
         format!("{}-{}-{number}", self.key, Repo::name(id))
     }
 
@@ -100,14 +102,14 @@ impl Real<'_> {
         self.side.join(ATTEMPTS).join(attempt)
     }
 
-    fn room_of(&self, id: &Id) -> PathBuf {
+    fn room_of(&self, id: &NodeId) -> PathBuf {
         match &self.repo {
             Some(repo) => repo.workplace_of(id),
             None => self.ledger.owned.orchestration().root().to_owned(),
         }
     }
 
-    pub(super) fn task_place(&self, id: &Id) -> TaskPlace {
+    pub(super) fn task_place(&self, id: &NodeId) -> TaskPlace {
         let plan = self.ledger.owned.plan();
         let task = plan.and_then(|plan| plan.file.task(id));
         let phase = self.run().graph().phase_of(id).unwrap_or(0);
@@ -124,7 +126,7 @@ impl Real<'_> {
         phase_place(root, owned.plan(), self.repo.as_ref(), number)
     }
 
-    pub(super) fn client(&self, id: &Id) -> Result<Client, Why> {
+    pub(super) fn client(&self, id: &NodeId) -> Result<Client, Why> {
         let client = Client::chosen(&self.settings, self.agent.as_deref(), self.assignee(id));
         client.map_err(|name| Reason::NoAgent { name }.into())
     }
@@ -138,10 +140,11 @@ impl Real<'_> {
     /// Checks that every agent is installed that an open task would be started with.
     pub(super) fn check_agents(&self, last_phase: Option<u32>) -> Result<(), Error> {
         let run = self.run();
-        let wanted = |id: &Id| last_phase.is_none_or(|last| run.graph().phase_of(id) <= Some(last));
+        let wanted =
+            |id: &NodeId| last_phase.is_none_or(|last| run.graph().phase_of(id) <= Some(last));
         let open = run
             .nodes()
-            .filter(|(id, node)| node.status != Status::Completed && wanted(id));
+            .filter(|(id, node)| node.status != NodeStatus::Completed && wanted(id));
         let assignees: BTreeSet<Option<&str>> = open.map(|(id, _)| self.assignee(id)).collect();
         for assignee in assignees {
             let client = Client::chosen(&self.settings, self.agent.as_deref(), assignee);
@@ -236,11 +239,11 @@ impl Real<'_> {
             let from = bytes.len().saturating_sub(LOG_BYTES_KEPT);
             let line = bytes[from..].iter().position(|byte| *byte == b'\n');
             let from = from + line.map_or(0, |at| at + 1);
-            let _ = write_whole(&*self.context.disk, &path, &bytes[from..], None);
+            let _ = write_atomically(&*self.context.disk, &path, &bytes[from..], None);
         }
     }
 
-    pub(super) fn begin_attempt(&mut self, id: &Id, note: &Note) -> Result<(), Why> {
+    pub(super) fn begin_attempt(&mut self, id: &NodeId, note: &Note) -> Result<(), Why> {
         let client = self.client(id)?;
         let room = self.room_of(id);
         let attempt = self.attempt_id(id, note.attempt);
@@ -311,7 +314,7 @@ impl Real<'_> {
         Ok(())
     }
 
-    pub(super) fn listen(&mut self, id: &Id, note: &Note, client: &Client) {
+    pub(super) fn listen(&mut self, id: &NodeId, note: &Note, client: &Client) {
         let voice = Voice {
             task: id.clone(),
             number: note.attempt,
@@ -390,7 +393,7 @@ impl Ports for Real<'_> {
         self.context.clock.now_ms()
     }
 
-    fn run(&self) -> &Run {
+    fn run(&self) -> &OrchestrationState {
         self.ledger.owned.run()
     }
 
@@ -419,12 +422,12 @@ impl Ports for Real<'_> {
         short
     }
 
-    fn touches(&self, id: &Id) -> Vec<String> {
+    fn touches(&self, id: &NodeId) -> Vec<String> {
         let task = self.ledger.owned.plan().and_then(|plan| plan.file.task(id));
         task.map(|task| task.touches.clone()).unwrap_or_default()
     }
 
-    fn note(&mut self, id: &Id) -> Note {
+    fn note(&mut self, id: &NodeId) -> Note {
         let note = self.ledger.note(id);
         self.screen.used(id, note.used);
         note
@@ -434,7 +437,7 @@ impl Ports for Real<'_> {
         self.ledger.starts()
     }
 
-    fn remember(&mut self, id: &Id, note: &Note) -> Result<(), Trouble> {
+    fn remember(&mut self, id: &NodeId, note: &Note) -> Result<(), Trouble> {
         self.screen.used(id, note.used);
         self.ledger.remember(id, note);
         Ok(())
@@ -444,19 +447,19 @@ impl Ports for Real<'_> {
         self.orders.push(Order::Ask(job));
     }
 
-    fn begin(&mut self, id: &Id, note: &Note) {
+    fn begin(&mut self, id: &NodeId, note: &Note) {
         self.orders.push(Order::Begin(id.clone(), note.clone()));
     }
 
-    fn attach(&mut self, id: &Id, note: &Note) {
+    fn attach(&mut self, id: &NodeId, note: &Note) {
         self.orders.push(Order::Attach(id.clone(), note.clone()));
     }
 
-    fn want(&mut self, id: &Id, number: u32, want: WantedState) {
+    fn want(&mut self, id: &NodeId, number: u32, want: WantedState) {
         self.orders.push(Order::Want(id.clone(), number, want));
     }
 
-    fn repeat(&mut self, id: &Id, number: u32) -> bool {
+    fn repeat(&mut self, id: &NodeId, number: u32) -> bool {
         let hears = self.client(id).is_ok_and(|client| client.talks());
         if hears {
             self.orders.push(Order::Repeat(id.clone(), number));
@@ -464,7 +467,7 @@ impl Ports for Real<'_> {
         hears
     }
 
-    fn hang_up(&mut self, id: &Id, number: u32) {
+    fn hang_up(&mut self, id: &NodeId, number: u32) {
         self.orders.push(Order::HangUp(id.clone(), number));
     }
 
@@ -474,13 +477,13 @@ impl Ports for Real<'_> {
         worktree_of(root, owned.plan(), self.repo.as_ref(), phase)
     }
 
-    fn agent_of(&self, id: &Id) -> String {
+    fn agent_of(&self, id: &NodeId) -> String {
         self.client(id)
             .map(|client| client.name)
             .unwrap_or_default()
     }
 
-    fn speaks_protocol(&self, id: &Id) -> bool {
+    fn speaks_protocol(&self, id: &NodeId) -> bool {
         let client = self.client(id);
         client.is_ok_and(|client| client.protocol != AgentProtocol::Markers)
     }

@@ -13,7 +13,8 @@ use crate::core::hearing::{Lifted, Word};
 use crate::core::why::Why;
 use bowline_engine::Error;
 use bowline_engine::machines::orchestrate::{
-    Command, Config, Effect, Graph, Id, OrchestrateMachine, PhaseEnd, Run, Status,
+    Command, Effect, NodeId, NodeStatus, OrchestrateMachine, OrchestrationLimits,
+    OrchestrationState, PhaseEnd, TaskGraph,
 };
 use bowline_engine::machines::{Machine as _, Timestamp};
 use bowline_engine::supervisor::WantedState;
@@ -82,7 +83,7 @@ pub struct Rehearsed {
     /// Simulated time that the run took.
     pub took_ms: i64,
     /// Final state of the run.
-    pub run: Run,
+    pub run: OrchestrationState,
     pub crashes: u64,
     /// Attempts started.
     pub attempts: u64,
@@ -129,15 +130,15 @@ struct World {
     odds: Odds,
     /// Minimum and maximum time that a task takes.
     takes_ms: (i64, i64),
-    run: Run,
-    notes: BTreeMap<Id, Note>,
-    agents: BTreeMap<Id, Agent>,
+    run: OrchestrationState,
+    notes: BTreeMap<NodeId, Note>,
+    agents: BTreeMap<NodeId, Agent>,
     /// All attempts ever started.
-    begun: BTreeSet<(Id, u32)>,
+    begun: BTreeSet<(NodeId, u32)>,
     /// Tasks whose work is on a branch.
-    landed: BTreeSet<Id>,
+    landed: BTreeSet<NodeId>,
     /// Tasks that were completed in the state file.
-    acknowledged: BTreeSet<Id>,
+    acknowledged: BTreeSet<NodeId>,
     merged: BTreeSet<u32>,
     /// Future events by time; forgotten at a crash.
     heard: BTreeMap<(i64, u64), Event>,
@@ -157,7 +158,7 @@ impl World {
     }
 
     /// Schedules the events of an agent's end.
-    fn watch(&mut self, id: &Id) {
+    fn watch(&mut self, id: &NodeId) {
         let Some(agent) = self.agents.get(id).cloned() else {
             return;
         };
@@ -198,7 +199,7 @@ impl Ports for World {
         self.now
     }
 
-    fn run(&self) -> &Run {
+    fn run(&self) -> &OrchestrationState {
         &self.run
     }
 
@@ -224,7 +225,7 @@ impl Ports for World {
     }
 
     /// Lets every third task declare to change one of two folders.
-    fn touches(&self, id: &Id) -> Vec<String> {
+    fn touches(&self, id: &NodeId) -> Vec<String> {
         let sum: u32 = id.bytes().map(u32::from).sum();
         match sum % 3 {
             0 => vec![format!("part-{}", sum % 2)],
@@ -232,7 +233,7 @@ impl Ports for World {
         }
     }
 
-    fn note(&mut self, id: &Id) -> Note {
+    fn note(&mut self, id: &NodeId) -> Note {
         self.notes.get(id).cloned().unwrap_or_default()
     }
 
@@ -241,7 +242,7 @@ impl Ports for World {
         notes.flat_map(|note| note.starts.clone()).collect()
     }
 
-    fn remember(&mut self, id: &Id, note: &Note) -> Result<(), Trouble> {
+    fn remember(&mut self, id: &NodeId, note: &Note) -> Result<(), Trouble> {
         self.notes.insert(id.clone(), note.clone());
         Ok(())
     }
@@ -318,7 +319,7 @@ impl Ports for World {
         }
     }
 
-    fn begin(&mut self, id: &Id, note: &Note) {
+    fn begin(&mut self, id: &NodeId, note: &Note) {
         let number = note.attempt;
         if !self.begun.insert((id.clone(), number)) {
             self.wrong
@@ -349,7 +350,7 @@ impl Ports for World {
         self.watch(id);
     }
 
-    fn attach(&mut self, id: &Id, note: &Note) {
+    fn attach(&mut self, id: &NodeId, note: &Note) {
         match self.agents.get(id) {
             Some(agent) if agent.number == note.attempt => self.watch(id),
             Some(_) | None => {
@@ -360,7 +361,7 @@ impl Ports for World {
         }
     }
 
-    fn want(&mut self, id: &Id, number: u32, want: WantedState) {
+    fn want(&mut self, id: &NodeId, number: u32, want: WantedState) {
         let lives = self
             .agents
             .get(id)
@@ -386,21 +387,21 @@ impl Ports for World {
         self.soon(10, Event::Attempt { id, number, life });
     }
 
-    fn repeat(&mut self, _id: &Id, _number: u32) -> bool {
+    fn repeat(&mut self, _id: &NodeId, _number: u32) -> bool {
         false
     }
 
-    fn hang_up(&mut self, _id: &Id, _number: u32) {}
+    fn hang_up(&mut self, _id: &NodeId, _number: u32) {}
 
     fn worktree_of(&self, _phase: u32) -> Option<Arc<str>> {
         None
     }
 
-    fn agent_of(&self, _id: &Id) -> String {
+    fn agent_of(&self, _id: &NodeId) -> String {
         "simulated".into()
     }
 
-    fn speaks_protocol(&self, _id: &Id) -> bool {
+    fn speaks_protocol(&self, _id: &NodeId) -> bool {
         true
     }
 
@@ -409,20 +410,20 @@ impl Ports for World {
 
 /// Runs a graph of tasks through the real conductor over simulated time.
 pub fn rehearse(
-    graph: Arc<Graph>,
-    config: Config,
+    graph: Arc<TaskGraph>,
+    config: OrchestrationLimits,
     rules: &Rules,
     odds: Odds,
     takes_ms: (i64, i64),
     seed: u64,
 ) -> Result<Rehearsed, Error> {
-    let run = Run::new(graph, config, Timestamp(BEGIN_MS / 1_000));
+    let run = OrchestrationState::new(graph, config, Timestamp(BEGIN_MS / 1_000));
     rehearse_from(run, rules, odds, takes_ms, seed)
 }
 
 /// Simulates a run from its current state; tasks in progress are started again.
 pub fn rehearse_from(
-    run: Run,
+    run: OrchestrationState,
     rules: &Rules,
     odds: Odds,
     takes_ms: (i64, i64),
@@ -433,8 +434,14 @@ pub fn rehearse_from(
         chance: Chance(seed),
         odds,
         takes_ms,
-        landed: run.ids(Status::Completed).into_iter().collect(),
-        acknowledged: run.ids(Status::Completed).into_iter().collect(),
+        landed: run
+            .ids_with_status(NodeStatus::Completed)
+            .into_iter()
+            .collect(),
+        acknowledged: run
+            .ids_with_status(NodeStatus::Completed)
+            .into_iter()
+            .collect(),
         run,
         notes: BTreeMap::new(),
         agents: BTreeMap::new(),
@@ -499,7 +506,7 @@ pub fn rehearse_from(
         .iter()
         .map(|it| format!("{}: {}", it.rule, it.detail));
     world.wrong.extend(broken);
-    for id in world.run.ids(Status::Completed) {
+    for id in world.run.ids_with_status(NodeStatus::Completed) {
         if !world.acknowledged.contains(&id) {
             world.wrong.push(format!("{id} is done and nobody said so"));
         }

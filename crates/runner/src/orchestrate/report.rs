@@ -6,7 +6,9 @@ use super::repo::Kept;
 use super::run::{Options, rules, settings_of};
 use crate::core::why::Why;
 use bowline_engine::formats::orchestrate::RunMode;
-use bowline_engine::machines::orchestrate::{Config, Id, Next, Run, Status, next};
+use bowline_engine::machines::orchestrate::{
+    NextWork, NodeId, NodeStatus, OrchestrationLimits, OrchestrationState, next_work,
+};
 use bowline_engine::operations::orchestrate::Orchestration;
 use bowline_engine::{Context, Error};
 use std::collections::{BTreeSet, HashMap};
@@ -23,9 +25,9 @@ pub struct Progress {
 }
 
 impl Progress {
-    pub(super) fn of(run: &Run) -> Progress {
+    pub(super) fn of(run: &OrchestrationState) -> Progress {
         Progress {
-            done: run.count(Status::Completed),
+            done: run.count_status(NodeStatus::Completed),
             total: run.graph().len(),
         }
     }
@@ -33,7 +35,7 @@ impl Progress {
 
 /// State of a run as it is shown while the run goes on.
 #[derive(Debug, Clone)]
-pub struct View(Run);
+pub struct View(OrchestrationState);
 
 /// Progress of one phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +45,7 @@ pub struct PhaseView {
 }
 
 impl View {
-    pub(super) fn of(run: Run) -> View {
+    pub(super) fn of(run: OrchestrationState) -> View {
         View(run)
     }
 
@@ -54,7 +56,7 @@ impl View {
 
     /// Returns the unfinished phases in order.
     pub fn open_phases(&self) -> impl Iterator<Item = PhaseView> {
-        let open = self.0.phases().filter(|phase| !phase.finished());
+        let open = self.0.phases().filter(|phase| !phase.is_finished());
         open.map(|phase| PhaseView {
             number: phase.number,
             progress: Progress {
@@ -66,7 +68,7 @@ impl View {
 
     /// Returns the ids of the tasks in progress.
     pub fn running(&self) -> Vec<String> {
-        names(&self.0.ids(Status::InProgress))
+        names(&self.0.ids_with_status(NodeStatus::InProgress))
     }
 
     /// Estimates the remaining seconds from the average time of a task: at least the longest chain
@@ -78,14 +80,14 @@ impl View {
         if average <= 0 {
             return None;
         }
-        let open = |id: &Id| {
-            run.node(id)
-                .is_some_and(|node| node.status != Status::Completed)
+        let open = |id: &NodeId| {
+            run.find_node(id)
+                .is_some_and(|node| node.status != NodeStatus::Completed)
         };
         let graph = run.graph();
-        let mut depth: HashMap<Id, i64> = HashMap::new();
+        let mut depth: HashMap<NodeId, i64> = HashMap::new();
         let mut chain = 0;
-        for &phase in graph.phases() {
+        for &phase in graph.phase_numbers() {
             let base = chain;
             for id in graph.tasks_of(phase).iter().filter(|id| open(id)) {
                 // Tasks listed before what they need are underestimated a little.
@@ -96,8 +98,8 @@ impl View {
                 chain = chain.max(mine);
             }
         }
-        let at_once = match run.config().max_parallel {
-            0 => run.count(Status::InProgress).max(1),
+        let at_once = match run.run_limits().max_parallel {
+            0 => run.count_status(NodeStatus::InProgress).max(1),
             limit => usize::try_from(limit).unwrap_or(1),
         };
         let shared = depth.len().div_ceil(at_once);
@@ -139,10 +141,14 @@ pub struct FailedTask {
 }
 
 impl Report {
-    pub(super) fn of(run: &Run, ended: Ended, why: impl Fn(&Id) -> Option<Why>) -> Report {
+    pub(super) fn of(
+        run: &OrchestrationState,
+        ended: Ended,
+        why: impl Fn(&NodeId) -> Option<Why>,
+    ) -> Report {
         let failed = run
             .nodes()
-            .filter(|(_, node)| node.status == Status::Failed);
+            .filter(|(_, node)| node.status == NodeStatus::Failed);
         Report {
             ended,
             progress: Progress::of(run),
@@ -155,7 +161,7 @@ impl Report {
                     blocks: blocked_by(run, id),
                 })
                 .collect(),
-            blocked: names(&run.ids(Status::Blocked)),
+            blocked: names(&run.ids_with_status(NodeStatus::Blocked)),
             going_on: Vec::new(),
             target: None,
             checked: false,
@@ -164,15 +170,15 @@ impl Report {
     }
 }
 
-pub(super) fn names(ids: &[Id]) -> Vec<String> {
+pub(super) fn names(ids: &[NodeId]) -> Vec<String> {
     ids.iter().map(|id| id.to_string()).collect()
 }
 
 /// Returns the blocked tasks that depend on a task, directly or not, in the order of the plan.
-fn blocked_by(run: &Run, id: &Id) -> Vec<String> {
-    let blocked = |id: &Id| {
-        let node = run.node(id);
-        node.is_some_and(|node| node.status == Status::Blocked)
+fn blocked_by(run: &OrchestrationState, id: &NodeId) -> Vec<String> {
+    let blocked = |id: &NodeId| {
+        let node = run.find_node(id);
+        node.is_some_and(|node| node.status == NodeStatus::Blocked)
     };
     let found = behind(run, id, blocked);
     let ids = run.graph().ids().iter();
@@ -181,7 +187,11 @@ fn blocked_by(run: &Run, id: &Id) -> Vec<String> {
         .collect()
 }
 
-fn behind(run: &Run, id: &Id, wanted: impl Fn(&Id) -> bool) -> BTreeSet<Id> {
+fn behind(
+    run: &OrchestrationState,
+    id: &NodeId,
+    wanted: impl Fn(&NodeId) -> bool,
+) -> BTreeSet<NodeId> {
     let graph = run.graph();
     let mut found = BTreeSet::new();
     let mut open = graph.dependents_of(id);
@@ -196,9 +206,11 @@ fn behind(run: &Run, id: &Id, wanted: impl Fn(&Id) -> bool) -> BTreeSet<Id> {
 /// Returns the ids of the tasks that a run would start first.
 pub fn would_start(context: &Context, orchestration: &Orchestration) -> Result<Vec<String>, Error> {
     let (_, run) = orchestration.read_run(context)?;
-    Ok(match next(&run) {
-        Next::Ready(ids) => names(&ids),
-        Next::Wait | Next::PhaseDone(_) | Next::AllDone | Next::Stalled(_) => Vec::new(),
+    Ok(match next_work(&run) {
+        NextWork::Ready(ids) => names(&ids),
+        NextWork::Wait | NextWork::PhaseDone(_) | NextWork::AllDone | NextWork::Stalled(_) => {
+            Vec::new()
+        }
     })
 }
 
@@ -236,8 +248,8 @@ pub fn prospect(
 ) -> Result<Prospect, Error> {
     let run = orchestration.prospective_run(context)?;
     let settings = settings_of(orchestration.root())?;
-    let config = run.config();
-    let run = run.with_config(Config {
+    let config = run.run_limits();
+    let run = run.with_limits(OrchestrationLimits {
         max_parallel: wish.parallel.unwrap_or(config.max_parallel),
         ..config
     });
@@ -266,10 +278,10 @@ pub fn prospect(
 }
 
 /// Returns the tasks whose failure would block most others.
-fn worst(run: &Run) -> Vec<(String, usize)> {
+fn worst(run: &OrchestrationState) -> Vec<(String, usize)> {
     let open = run
         .nodes()
-        .filter(|(_, node)| node.status != Status::Completed);
+        .filter(|(_, node)| node.status != NodeStatus::Completed);
     let mut all: Vec<(String, usize)> = open
         .map(|(id, _)| (id.to_string(), behind(run, id, |_| true).len()))
         .filter(|(_, count)| *count > 0)

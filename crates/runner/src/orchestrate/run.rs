@@ -21,10 +21,10 @@ use bowline_engine::formats::develop::policy::FILE_NAME;
 use bowline_engine::formats::orchestrate::RunMode;
 use bowline_engine::formats::run_settings::LandingMode;
 use bowline_engine::formats::settings::{BowlineSettings, Seconds};
-use bowline_engine::machines::orchestrate::{Command, Config, Id, Status};
+use bowline_engine::machines::orchestrate::{Command, NodeId, NodeStatus, OrchestrationLimits};
 use bowline_engine::machines::{Actor, Timestamp};
 use bowline_engine::operations::orchestrate::{Orchestration, PlanFile, RunNotification};
-use bowline_engine::statefiles::{ContentHash, write_whole};
+use bowline_engine::statefiles::{ContentHash, write_atomically};
 use bowline_engine::{Context, Error};
 use bowline_words::Lang;
 use rustix::fs::{FlockOperation, flock};
@@ -117,7 +117,7 @@ struct Beginning {
 /// has another key.
 pub(super) fn key_of(orchestration: &Orchestration, started_at: Timestamp) -> String {
     let path = orchestration.file().path.display();
-    let hash = ContentHash::of(format!("{path} {}", started_at.0).as_bytes());
+    let hash = ContentHash::of_bytes(format!("{path} {}", started_at.0).as_bytes());
     hash.to_string().chars().take(10).collect()
 }
 
@@ -142,7 +142,7 @@ pub fn run(
     begun: impl FnOnce(Stopper),
 ) -> Result<Report, Error> {
     let settings = settings_of(orchestration.root())?;
-    let limits = |config: Config| Config {
+    let limits = |config: OrchestrationLimits| OrchestrationLimits {
         max_parallel: options
             .parallel
             .or(settings
@@ -241,7 +241,7 @@ pub fn run(
     if let (Ended::AllDone, Some(repo)) = (&ended, &real.repo) {
         repo.leave()?;
         let run = real.ledger.run();
-        let over = run.phases().filter(|phase| phase.finished());
+        let over = run.phases().filter(|phase| phase.is_finished());
         let done = over.flat_map(|phase| done_in(run, Some(phase.number)));
         let done: Vec<String> = done.collect();
         if let Some(why) = repo.landings_gone(repo.target(), &done)? {
@@ -249,7 +249,7 @@ pub fn run(
         }
     }
     let kept = real.repo.as_ref().map(Repo::rooms).transpose()?;
-    let flying: Vec<Id> = conductor.flying().map(|(id, _)| id.clone()).collect();
+    let flying: Vec<NodeId> = conductor.flying().map(|(id, _)| id.clone()).collect();
     Ok(Report {
         going_on: match conductor.ends_agents() {
             true => Vec::new(),
@@ -353,10 +353,10 @@ fn asked(
     });
     match outcome {
         Ok(task) => {
-            let status = |id: &Id| {
+            let status = |id: &NodeId| {
                 real.run()
-                    .node(id)
-                    .map_or(Status::Pending, |node| node.status)
+                    .find_node(id)
+                    .map_or(NodeStatus::Pending, |node| node.status)
             };
             Ok(Answer {
                 ok: true,
@@ -436,7 +436,7 @@ pub(super) fn open_repo(
             started_at,
         };
         let text = serde_json::to_vec(&beginning).unwrap_or_default();
-        write_whole(&*context.disk, &path, &text, None).map_err(Error::File)?;
+        write_atomically(&*context.disk, &path, &text, None).map_err(Error::File)?;
     }
     Ok(repo)
 }
@@ -498,14 +498,17 @@ impl Real<'_> {
     /// Cleans up after an earlier run: attempts that ended long ago, and worktrees and branches of
     /// tasks that are completed.
     fn clean_up(&mut self) {
-        let open = self.run().ids(Status::InProgress).into_iter();
+        let open = self
+            .run()
+            .ids_with_status(NodeStatus::InProgress)
+            .into_iter();
         let open = open.map(|id| self.attempt_id(&id, self.ledger.note(&id).attempt));
         let open: BTreeSet<String> = open.collect();
         tidy(&self.side, &|attempt| open.contains(attempt));
         let Some(repo) = self.repo.clone() else {
             return;
         };
-        for id in self.run().ids(Status::Completed) {
+        for id in self.run().ids_with_status(NodeStatus::Completed) {
             if repo.has_leftovers(&id) {
                 self.ask(super::ports::Job::Clean { id });
             }
@@ -513,7 +516,9 @@ impl Real<'_> {
         // Worktrees of completed tasks, and of tasks that are no longer in the plan.
         let open = |kept: &Kept| {
             let mut nodes = self.run().nodes();
-            nodes.any(|(id, node)| node.status != Status::Completed && Repo::name(id) == kept.name)
+            nodes.any(|(id, node)| {
+                node.status != NodeStatus::Completed && Repo::name(id) == kept.name
+            })
         };
         let mut gone = repo.rooms().unwrap_or_default();
         gone.retain(|kept| !open(kept));

@@ -1,9 +1,9 @@
 //! What tasks may not be given, and what their agents may not have: workspaces, tokens, names of variables.
 
 use crate::world::{BOUND, World};
-use bowline_machines::job::{Command, Dependency, Marker};
+use bowline_machines::job::{AgentDependency, AgentMarker, Command};
 use bowline_runner::drivers::jobs::{JobRequest, Refused, WorkspaceFault};
-use bowline_store::{About, RecordKind};
+use bowline_store::{JobAttributes, RecordKind};
 use bowline_test_support::wait_until;
 use std::path::Path;
 
@@ -15,10 +15,10 @@ fn create(workspace: &Path, submit: bool) -> JobRequest {
         description: "A shop for tea".into(),
         depends_on: vec![],
         scheduled_for: None,
-        about: Box::new(About {
+        about: Box::new(JobAttributes {
             type_name: Some("custom".into()),
             workspace: Some(workspace.display().to_string()),
-            ..About::default()
+            ..JobAttributes::default()
         }),
         submit,
     }
@@ -69,7 +69,7 @@ fn a_workspace_that_has_gone_is_not_made_again_at_the_start() {
     world.until(&id, ("failed", "failed"));
     let failure = world.row(&id).job.failure().unwrap().message.clone();
     assert!(failure.contains("does not exist"), "{failure}");
-    let settled = || world.jobs().store().effects().unwrap().is_empty();
+    let settled = || world.jobs().store().open_effects().unwrap().is_empty();
     assert!(wait_until(BOUND, settled), "its checkpoint is not settled");
     assert!(!path.exists(), "it was made");
 }
@@ -140,9 +140,9 @@ fn an_exact_request_for_such_a_name_is_refused() {
     let id = world.create("custom");
     world.until(&id, ("in_progress", "running"));
     let ask = |name: &str| {
-        let needed = Dependency::requested("", name, true);
-        let marker = Marker::DependencyRequest(needed);
-        let report = Command::Said { attempt: 1, marker };
+        let needed = AgentDependency::on_env_variable("", name, true);
+        let marker = AgentMarker::DependencyRequest(needed);
+        let report = Command::MarkerRead { attempt: 1, marker };
         world.ask(JobRequest::Command(id.clone(), report))
     };
     for name in PROTECTED {

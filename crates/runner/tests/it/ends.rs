@@ -2,9 +2,9 @@
 
 use crate::world::{BOUND, World};
 use bowline_formats::agents::AgentProtocol;
-use bowline_machines::job::{Command, Life};
+use bowline_machines::job::{Command, JobState};
 use bowline_runner::drivers::jobs::{AgentSpec, Config, JobRequest, Phase, TypeSpec, Verifier};
-use bowline_store::{About, RecordBody, RecordKind};
+use bowline_store::{JobAttributes, RecordBody, RecordKind};
 use bowline_test_support::wait_until;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -95,7 +95,9 @@ fn an_agent_that_looks_for_too_long_is_ended_and_has_not_passed_the_phase() {
     assert_eq!(issues.len(), 1, "{issues:?}");
     assert!(issues[0].starts_with("verifier_failed"), "{issues:?}");
     // The phase is back with the agent that did it, which was not started anew.
-    let reworks = wait_until(BOUND, || matches!(world.row(&id).job.life, Life::Running));
+    let reworks = wait_until(BOUND, || {
+        matches!(world.row(&id).job.state, JobState::Running)
+    });
     assert!(reworks, "{:#?}", world.row(&id).job);
     let job = world.row(&id).job;
     assert_eq!((job.reworks, job.attempt), (1, 1));
@@ -136,10 +138,10 @@ fn nothing_of_a_deleted_task_is_left_but_the_folder_a_person_named() {
     let own = world.create("looked at");
     let named = tempfile::tempdir().unwrap();
     std::fs::write(named.path().join("recipe.md"), "leaves and water").unwrap();
-    let about = About {
+    let about = JobAttributes {
         type_name: Some("looked at".into()),
         workspace: Some(named.path().display().to_string()),
-        ..About::default()
+        ..JobAttributes::default()
     };
     let made = world.ask(JobRequest::Create {
         title: "Tea".into(),
@@ -177,7 +179,7 @@ fn nothing_of_a_deleted_task_is_left_but_the_folder_a_person_named() {
             .ask(JobRequest::Command(id.clone(), Command::Cancel))
             .unwrap();
         world.ask(JobRequest::Delete(id.clone())).unwrap();
-        assert_eq!(world.jobs().store().job(&id).unwrap(), None);
+        assert_eq!(world.jobs().store().find_job(&id).unwrap(), None);
         for pid in pids {
             assert!(
                 wait_until(BOUND, || !is_there(pid)),

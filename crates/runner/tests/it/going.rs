@@ -3,9 +3,9 @@
 use crate::world::{BOUND, World};
 use bowline_engine::clock::Clock;
 use bowline_formats::agents::AgentProtocol;
-use bowline_machines::job::{Command, Life, PausedBy};
+use bowline_machines::job::{Command, JobState, PauseCause};
 use bowline_runner::drivers::jobs::JobRequest;
-use bowline_store::{About, RecordBody, RecordKind};
+use bowline_store::{JobAttributes, RecordBody, RecordKind};
 use bowline_test_support::wait_until;
 
 #[test]
@@ -18,8 +18,8 @@ fn a_silent_agent_is_saved_and_started_anew_once_and_then_a_person_decides() {
     world.until(&id, ("in_progress", "paused"));
     let row = world.row(&id);
     assert_eq!(row.job.attempt, 2, "once, and no third");
-    let Life::Paused(PausedBy::Breaker { reason, until }) = &row.job.life else {
-        panic!("{:?}", row.job.life);
+    let JobState::Paused(PauseCause::Breaker { reason, until }) = &row.job.state else {
+        panic!("{:?}", row.job.state);
     };
     assert_eq!((reason.as_str(), *until), ("no output for 1 seconds", None));
     let reason = |it: &RecordBody| match it {
@@ -55,9 +55,9 @@ fn a_task_begins_at_its_time_also_when_the_loop_was_away() {
         .ask(JobRequest::Command(earlier.clone(), Command::Cancel))
         .unwrap();
     let at = world.row(&earlier).about.updated_at + 2;
-    let about = About {
+    let about = JobAttributes {
         type_name: Some("tea".into()),
-        ..About::default()
+        ..JobAttributes::default()
     };
     let made = world.ask(JobRequest::Create {
         title: "Tea shop".into(),
@@ -101,8 +101,8 @@ fn what_wakes_by_itself_waits_for_a_place() {
     world.until(&limited, ("in_progress", "paused"));
     let other = world.create("tea");
     world.until(&other, ("in_progress", "running"));
-    let until = match &world.row(&limited).job.life {
-        Life::Paused(PausedBy::RateLimit { until }) => until.0,
+    let until = match &world.row(&limited).job.state {
+        JobState::Paused(PauseCause::RateLimit { until }) => until.0,
         other => panic!("{other:?}"),
     };
     // Its time comes and goes; the place is taken.

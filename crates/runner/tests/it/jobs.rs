@@ -4,7 +4,7 @@ use crate::world::{BOUND, World};
 use bowline_formats::agents::AgentProtocol;
 use bowline_machines::job::Command;
 use bowline_runner::drivers::jobs::{Edit, JobRequest, Refused, SubmittedRequest};
-use bowline_store::{About, EventQuery, RecordBody, RecordKind};
+use bowline_store::{EventQuery, JobAttributes, RecordBody, RecordKind};
 use bowline_test_support::wait_until;
 
 const WALK: &str = r#"
@@ -126,7 +126,7 @@ fn a_task_goes_through_everything_to_the_end() {
         .path()
         .join(format!("archives/{id}/artifacts.zip"));
     assert!(wait_until(BOUND, || archive.exists()));
-    let effects = || world.jobs().store().effects().unwrap();
+    let effects = || world.jobs().store().open_effects().unwrap();
     assert!(
         wait_until(BOUND, || effects().is_empty()),
         "{:?}",
@@ -205,9 +205,9 @@ fn a_request_is_carried_out_once() {
             description: "A shop for tea".into(),
             depends_on: vec![],
             scheduled_for: None,
-            about: Box::new(About {
+            about: Box::new(JobAttributes {
                 type_name: Some("custom".into()),
-                ..About::default()
+                ..JobAttributes::default()
             }),
             submit: false,
         },
@@ -252,7 +252,14 @@ fn a_person_pauses_resumes_speaks_and_cancels() {
         })
         .unwrap();
     let said = said.made.unwrap();
-    let status = || match world.jobs().store().record(&said).unwrap().unwrap().body {
+    let status = || match world
+        .jobs()
+        .store()
+        .find_record(&said)
+        .unwrap()
+        .unwrap()
+        .body
+    {
         RecordBody::Said(row) => row.status.name(),
         other => panic!("{other:?}"),
     };
@@ -273,7 +280,7 @@ fn a_person_pauses_resumes_speaks_and_cancels() {
     let gone = wait_until(BOUND, || !world.jobs().alive(&world.row(&id)));
     assert!(gone, "the process is still there");
     world.ask(JobRequest::Delete(id.clone())).unwrap();
-    assert_eq!(world.jobs().store().job(&id).unwrap(), None);
+    assert_eq!(world.jobs().store().find_job(&id).unwrap(), None);
 }
 
 #[test]
@@ -339,7 +346,11 @@ fn a_draft_is_told_of_when_it_is_made_edited_and_deleted() {
     let row = edited.unwrap().row.unwrap();
     assert_eq!((row.version, row.about.moves), (2, 0));
     world.ask(JobRequest::Delete(task.clone())).unwrap();
-    let told = world.jobs().store().events(&EventQuery::default()).unwrap();
+    let told = world
+        .jobs()
+        .store()
+        .list_events(&EventQuery::default())
+        .unwrap();
     let told = told.iter().filter(|event| event.job == task);
     let told: Vec<&str> = told.filter_map(|it| it.body["changed"].as_str()).collect();
     assert_eq!(told, ["create", "edit", "delete"]);
@@ -379,7 +390,7 @@ fn a_value_that_the_agent_prints_in_two_halves_is_found_nowhere() {
         .ask(JobRequest::Provide { dependency, value })
         .unwrap();
     world.until(&id, ("failed", "failed"));
-    let effects = || world.jobs().store().effects().unwrap();
+    let effects = || world.jobs().store().open_effects().unwrap();
     assert!(
         wait_until(BOUND, || effects().is_empty()),
         "{:?}",
@@ -397,7 +408,11 @@ fn a_value_that_the_agent_prints_in_two_halves_is_found_nowhere() {
             .any(|it| it == SECRET.as_bytes());
         assert!(!found, "{}", file.display());
     }
-    let told = world.jobs().store().events(&EventQuery::default()).unwrap();
+    let told = world
+        .jobs()
+        .store()
+        .list_events(&EventQuery::default())
+        .unwrap();
     assert!(!format!("{told:?}").contains(SECRET));
     assert!(!format!("{:?}", world.row(&id)).contains(SECRET));
 }
@@ -448,7 +463,7 @@ fn the_files_of_a_verified_phase_and_their_number_come_from_the_disk() {
             panic!("{review:?}");
         };
         assert_eq!(shown.deliverables, files);
-        let events = world.jobs().store().events(&EventQuery {
+        let events = world.jobs().store().list_events(&EventQuery {
             job: Some(id.clone()),
             ..EventQuery::default()
         });

@@ -1,6 +1,6 @@
 //! The process that decides about jobs, killed at any moment.
 
-use bowline_store::{EventKind, EventQuery, JobQuery, Sqlite, Store};
+use bowline_store::{EventKind, EventQuery, JobQuery, SqliteStore, Store};
 use bowline_test_support::wait_until;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -55,8 +55,8 @@ fn killed_at_any_moment_everything_happens_once_and_no_agent_is_started_anew() {
         child.kill().unwrap();
     }
     assert!(child.wait().unwrap().success());
-    let store = Sqlite::open(&data.join("store.db")).unwrap();
-    let rows = store.jobs(&JobQuery::default()).unwrap();
+    let store = SqliteStore::open(&data.join("store.db")).unwrap();
+    let rows = store.list_jobs(&JobQuery::default()).unwrap();
     assert_eq!(rows.len(), JOBS, "each request made one task");
     for row in rows {
         assert_eq!(row.job.task_status().name(), "completed", "{:?}", row.job);
@@ -72,7 +72,7 @@ fn killed_at_any_moment_everything_happens_once_and_no_agent_is_started_anew() {
             kind: Some(EventKind::Transition),
             ..EventQuery::default()
         };
-        let events = store.events(&wanted).unwrap();
+        let events = store.list_events(&wanted).unwrap();
         let of = |trigger: &str| {
             let task = |it: &&bowline_store::EventRow| {
                 it.body["entity"] == "task" && it.body["trigger"] == trigger
@@ -85,5 +85,5 @@ fn killed_at_any_moment_everything_happens_once_and_no_agent_is_started_anew() {
         );
         assert_eq!(of("APPROVE"), 3, "two approvals, the last one in two steps");
     }
-    assert!(store.effects().unwrap().is_empty());
+    assert!(store.open_effects().unwrap().is_empty());
 }

@@ -4,9 +4,9 @@ use crate::world::{BOUND, World};
 use bowline_machines::job::TaskStatus;
 use bowline_runner::drivers::jobs::{Answered, Health, JobRequest, Refused, SubmittedRequest};
 use bowline_store::{
-    About, Advance, Advancing, DeliveryRow, EffectRow, EventQuery, EventRow, JobQuery, JobRow,
-    Outcome, Pruned, Record, RecordQuery, Resource, Retention, SpendQuery, SpendRow, Sqlite, Store,
-    StoreError, TimerRow,
+    CommitHandle, CommitOutcome, DeliveryRow, EffectRow, EventQuery, EventRow, JobAttributes,
+    JobQuery, JobRecord, JobRow, PrunedCounts, RecordQuery, Resource, RetentionLimits, SpendQuery,
+    SpendRow, SqliteStore, Store, StoreError, StoreStep, TimerRow,
 };
 use bowline_test_support::wait_until;
 use serde_json::Value;
@@ -30,7 +30,7 @@ enum Fault {
 /// A store of which chosen calls fail: those from `from` on, `count` of them, or all until a moment.
 #[derive(Debug)]
 pub(crate) struct FaultyStore {
-    store: Sqlite,
+    store: SqliteStore,
     until: Mutex<Option<Instant>>,
     fault: Fault,
     from: AtomicU64,
@@ -41,7 +41,7 @@ pub(crate) struct FaultyStore {
 impl FaultyStore {
     fn open(path: &Path, fault: Fault) -> FaultyStore {
         FaultyStore {
-            store: Sqlite::open(path).unwrap(),
+            store: SqliteStore::open(path).unwrap(),
             until: Mutex::default(),
             fault,
             from: AtomicU64::new(u64::MAX),
@@ -86,9 +86,9 @@ macro_rules! calls {
 }
 
 impl Store for FaultyStore {
-    fn advance_soon(&self, steps: Vec<Advance>, ready: Box<dyn FnOnce() + Send>) -> Advancing {
+    fn begin_commit(&self, steps: Vec<StoreStep>, ready: Box<dyn FnOnce() + Send>) -> CommitHandle {
         match self.call() {
-            Ok(()) => self.store.advance_soon(steps, ready),
+            Ok(()) => self.store.begin_commit(steps, ready),
             Err(error) => {
                 let mut answer = Some(Err(error));
                 ready();
@@ -98,24 +98,24 @@ impl Store for FaultyStore {
     }
 
     calls! {
-        advance(steps: Vec<Advance>) -> Vec<Outcome>;
+        commit_steps(steps: Vec<StoreStep>) -> Vec<CommitOutcome>;
         reopen() -> ();
-        prune(kept: &Retention) -> Pruned;
-        backup(to: &Path) -> ();
-        job(id: &str) -> Option<JobRow>;
-        jobs(wanted: &JobQuery) -> Vec<JobRow>;
+        prune_rows(kept: &RetentionLimits) -> PrunedCounts;
+        write_backup(to: &Path) -> ();
+        find_job(id: &str) -> Option<JobRow>;
+        list_jobs(wanted: &JobQuery) -> Vec<JobRow>;
         open_jobs() -> Vec<JobRow>;
-        counts() -> Vec<(TaskStatus, u64)>;
-        dependents(id: &str) -> Vec<String>;
-        record(id: &str) -> Option<Record>;
-        records(wanted: &RecordQuery) -> Vec<Record>;
-        events(wanted: &EventQuery) -> Vec<EventRow>;
-        feed() -> (u64, u64);
-        effects() -> Vec<EffectRow>;
-        deliveries(job: &str) -> Vec<DeliveryRow>;
-        timers() -> Vec<TimerRow>;
-        spend(wanted: &SpendQuery) -> Vec<SpendRow>;
-        request(id: &str) -> Option<Value>;
+        count_by_status() -> Vec<(TaskStatus, u64)>;
+        dependents_of(id: &str) -> Vec<String>;
+        find_record(id: &str) -> Option<JobRecord>;
+        list_records(wanted: &RecordQuery) -> Vec<JobRecord>;
+        list_events(wanted: &EventQuery) -> Vec<EventRow>;
+        feed_range() -> (u64, u64);
+        open_effects() -> Vec<EffectRow>;
+        deliveries_of(job: &str) -> Vec<DeliveryRow>;
+        list_timers() -> Vec<TimerRow>;
+        list_spend(wanted: &SpendQuery) -> Vec<SpendRow>;
+        stored_response(id: &str) -> Option<Value>;
     }
 }
 
@@ -127,9 +127,9 @@ fn create() -> JobRequest {
         description: "A shop for tea".into(),
         depends_on: vec![],
         scheduled_for: None,
-        about: Box::new(About {
+        about: Box::new(JobAttributes {
             type_name: Some("custom".into()),
-            ..About::default()
+            ..JobAttributes::default()
         }),
         submit: true,
     }

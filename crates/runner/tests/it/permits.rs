@@ -122,7 +122,7 @@ fn it_dies_with_its_attempt() {
         open: true,
         ..RecordQuery::default()
     };
-    assert_eq!(world.jobs().store().records(&open).unwrap(), []);
+    assert_eq!(world.jobs().store().list_records(&open).unwrap(), []);
 }
 
 #[test]
@@ -141,7 +141,7 @@ wait_for never
             kind: Some(RecordKind::Permission),
             open: true,
         };
-        let rows = world.jobs().store().records(&wanted).unwrap();
+        let rows = world.jobs().store().list_records(&wanted).unwrap();
         rows.into_iter().map(|it| it.id).collect()
     };
     assert!(wait_until(BOUND, || all().len() == 3));
@@ -215,7 +215,7 @@ wait_for never
     let uses: Vec<(bool, u64)> = world
         .jobs()
         .store()
-        .records(&rules)
+        .list_records(&rules)
         .unwrap()
         .into_iter()
         .map(|it| match it.body {

@@ -1,6 +1,6 @@
 //! The conductor over simulated time: thousands of runs from seeds, each with whatever can go wrong.
 
-use bowline_engine::machines::orchestrate::{Config, Graph, NodeSpec, Status};
+use bowline_engine::machines::orchestrate::{NodeSpec, NodeStatus, OrchestrationLimits, TaskGraph};
 use bowline_formats::settings::RunLimits;
 use bowline_runner::core::breakers::Breakers;
 use bowline_runner::orchestrate::{Ended, Odds, Rules, rehearse};
@@ -24,7 +24,7 @@ fn rules() -> Rules {
 }
 
 /// Three phases of eight tasks; most need the one or two before them.
-fn graph() -> Arc<Graph> {
+fn graph() -> Arc<TaskGraph> {
     let mut nodes = Vec::new();
     for phase in 0..3u32 {
         for task in 0..8u32 {
@@ -39,7 +39,7 @@ fn graph() -> Arc<Graph> {
             });
         }
     }
-    Arc::new(Graph::new(nodes).unwrap())
+    Arc::new(TaskGraph::new(nodes).unwrap())
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn whatever_goes_wrong_nothing_is_lost_or_done_twice_and_every_run_ends() {
         let takes = (1_000, 20 * 60_000);
         let outcome = rehearse(
             graph.clone(),
-            Config::default(),
+            OrchestrationLimits::default(),
             &rules(),
             Odds::BAD,
             takes,
@@ -69,11 +69,18 @@ fn whatever_goes_wrong_nothing_is_lost_or_done_twice_and_every_run_ends() {
         match outcome.ended {
             Ended::AllDone => {
                 done += 1;
-                assert_eq!(outcome.run.count(Status::Completed), 24, "replay: {replay}");
+                assert_eq!(
+                    outcome.run.count_status(NodeStatus::Completed),
+                    24,
+                    "replay: {replay}"
+                );
             }
             Ended::Stalled => {
                 stalled += 1;
-                assert!(outcome.run.count(Status::Failed) > 0, "replay: {replay}");
+                assert!(
+                    outcome.run.count_status(NodeStatus::Failed) > 0,
+                    "replay: {replay}"
+                );
             }
             other @ (Ended::Stuck { .. } | Ended::Left) => panic!("{other:?}, replay: {replay}"),
         }
@@ -101,7 +108,7 @@ fn stacked_tasks_land_behind_what_they_were_begun_on_whatever_goes_wrong() {
         let runs = [&stacked, &rules()].map(|rules| {
             rehearse(
                 graph.clone(),
-                Config::default(),
+                OrchestrationLimits::default(),
                 rules,
                 Odds::BAD,
                 takes,
@@ -129,7 +136,15 @@ fn stacked_tasks_land_behind_what_they_were_begun_on_whatever_goes_wrong() {
 fn the_same_seed_gives_the_same_run() {
     let once = || {
         let odds = Odds::BAD;
-        rehearse(graph(), Config::default(), &rules(), odds, (1, 9_000), 42).unwrap()
+        rehearse(
+            graph(),
+            OrchestrationLimits::default(),
+            &rules(),
+            odds,
+            (1, 9_000),
+            42,
+        )
+        .unwrap()
     };
     let (one, other) = (once(), once());
     assert_eq!((one.took_ms, one.attempts), (other.took_ms, other.attempts));
@@ -139,7 +154,15 @@ fn the_same_seed_gives_the_same_run() {
 #[test]
 fn without_trouble_every_task_takes_one_attempt() {
     let odds = Odds::NONE;
-    let outcome = rehearse(graph(), Config::default(), &rules(), odds, (1, 9_000), 7).unwrap();
+    let outcome = rehearse(
+        graph(),
+        OrchestrationLimits::default(),
+        &rules(),
+        odds,
+        (1, 9_000),
+        7,
+    )
+    .unwrap();
     assert_eq!(outcome.ended, Ended::AllDone);
     assert_eq!(outcome.attempts, 24);
 }
@@ -153,7 +176,7 @@ fn the_starts_of_an_hour_are_limited_over_crashes() {
     let (mut done, mut crashes) = (0, 0);
     for seed in 0..SEEDS / 4 {
         let takes = (1_000, 60_000);
-        let config = Config::default();
+        let config = OrchestrationLimits::default();
         let outcome = rehearse(graph.clone(), config, &limited, Odds::BAD, takes, seed).unwrap();
         assert_eq!(outcome.wrong, Vec::<String>::new(), "seed {seed}");
         if outcome.ended == Ended::AllDone {

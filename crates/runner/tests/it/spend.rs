@@ -34,7 +34,7 @@ fn tokens_and_money_are_counted_once_over_turns_attempts_and_restarts() {
     let question = world.open(&id, RecordKind::Question).id;
     let cost = |world: &World| {
         let row = world.row(&id);
-        (row.job.tokens, row.about.cost())
+        (row.job.tokens, row.about.total_cost_usd())
     };
     assert_eq!(
         cost(&world),
@@ -60,7 +60,11 @@ fn tokens_and_money_are_counted_once_over_turns_attempts_and_restarts() {
         "{:?}",
         cost(&world)
     );
-    let written = world.jobs().store().spend(&SpendQuery::default()).unwrap();
+    let written = world
+        .jobs()
+        .store()
+        .list_spend(&SpendQuery::default())
+        .unwrap();
     let written: Vec<_> = written
         .iter()
         .map(|row| (row.job.as_str(), row.agent.as_str(), row.tokens, row.usd))

@@ -53,7 +53,7 @@ wait_for 'never'
     );
     let question = world.open(&id, RecordKind::Question).id;
     let gone = bowline_test_support::wait_until(crate::world::BOUND, || {
-        world.row(&id).job.process == bowline_machines::job::Process::Gone
+        world.row(&id).job.process == bowline_machines::job::ProcessState::Gone
     });
     assert!(gone, "{:#?}", world.row(&id).job);
     let text = "green".to_owned();

@@ -94,7 +94,14 @@ fn times_heard(world: &World, id: &str, attempt: u32, text: &str) -> usize {
 }
 
 fn status_of_message(world: &World, message: &str) -> &'static str {
-    match world.jobs().store().record(message).unwrap().unwrap().body {
+    match world
+        .jobs()
+        .store()
+        .find_record(message)
+        .unwrap()
+        .unwrap()
+        .body
+    {
         RecordBody::Said(row) => row.status.name(),
         other => panic!("{other:?}"),
     }
@@ -286,7 +293,7 @@ fn a_message_that_nobody_can_read_any_more_is_withdrawn() {
         .unwrap();
     let withdrawn = || status_of_message(&world, &said) == "withdrawn";
     assert!(wait_until(BOUND, withdrawn));
-    let effects = || world.jobs().store().effects().unwrap();
+    let effects = || world.jobs().store().open_effects().unwrap();
     assert!(
         wait_until(BOUND, || effects().is_empty()),
         "{:?}",

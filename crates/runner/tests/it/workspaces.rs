@@ -4,7 +4,7 @@ use crate::world::{BOUND, World};
 use bowline_engine::process::run_in;
 use bowline_machines::job::{Command, Priority};
 use bowline_runner::drivers::jobs::{JobRequest, Refused};
-use bowline_store::{About, RecordKind};
+use bowline_store::{JobAttributes, RecordKind};
 use bowline_test_support::wait_until;
 use std::path::{Path, PathBuf};
 
@@ -42,11 +42,16 @@ fn repository() -> tempfile::TempDir {
     folder
 }
 
-fn create(world: &World, title: &str, folder: &Path, tune: impl FnOnce(&mut About)) -> String {
-    let mut about = About {
+fn create(
+    world: &World,
+    title: &str,
+    folder: &Path,
+    tune: impl FnOnce(&mut JobAttributes),
+) -> String {
+    let mut about = JobAttributes {
         type_name: Some("tea".into()),
         workspace: Some(folder.to_str().unwrap().into()),
-        ..About::default()
+        ..JobAttributes::default()
     };
     tune(&mut about);
     let made = world.ask(JobRequest::Create {

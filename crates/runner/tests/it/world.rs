@@ -1,13 +1,13 @@
 //! The loop that decides about jobs, with real shims, and a shell script in the place of an agent.
 
 use bowline_formats::agents::AgentProtocol;
-use bowline_machines::job::{Action, Command, allowed_actions};
+use bowline_machines::job::{Command, JobAction, allowed_actions};
 use bowline_runner::drivers::jobs::{
     AgentSpec, Answered, Config, JobRequest, Jobs, Phase, Refused, SubmittedRequest, TypeSpec,
 };
 use bowline_store::{
-    About, EventKind, EventQuery, JobRow, Key, Record, RecordBody, RecordKind, RecordQuery, Sqlite,
-    Store,
+    EventKind, EventQuery, JobAttributes, JobRecord, JobRow, RecordBody, RecordKind, RecordQuery,
+    SecretKey, SqliteStore, Store,
 };
 use bowline_supervisor::ShimProgram;
 use bowline_test_support::wait_until;
@@ -59,7 +59,7 @@ fn start(
     protocol: AgentProtocol,
     tune: fn(&mut Config),
 ) -> Jobs {
-    let store = Arc::new(Sqlite::open(&folder.join("store.db")).unwrap());
+    let store = Arc::new(SqliteStore::open(&folder.join("store.db")).unwrap());
     start_on(store, folder, script, slots, protocol, tune)
 }
 
@@ -91,7 +91,7 @@ fn start_on(
         app: Vec::new(),
     };
     config.types.insert("tea".into(), tea);
-    let key = Key::open(&folder.join("key")).unwrap();
+    let key = SecretKey::open(&folder.join("key")).unwrap();
     Jobs::start(config, store, key).unwrap()
 }
 
@@ -183,9 +183,9 @@ impl World {
     }
 
     pub(crate) fn create(&self, type_name: &str) -> String {
-        let about = About {
+        let about = JobAttributes {
             type_name: Some(type_name.into()),
-            ..About::default()
+            ..JobAttributes::default()
         };
         let made = self.ask(JobRequest::Create {
             title: "Tea shop".into(),
@@ -199,11 +199,11 @@ impl World {
     }
 
     pub(crate) fn row(&self, id: &str) -> JobRow {
-        self.jobs().store().job(id).unwrap().unwrap()
+        self.jobs().store().find_job(id).unwrap().unwrap()
     }
 
     pub(crate) fn row_in(&self, store: &dyn Store, id: &str) -> JobRow {
-        store.job(id).unwrap().unwrap()
+        store.find_job(id).unwrap().unwrap()
     }
 
     pub(crate) fn pair(&self, id: &str) -> (&'static str, &'static str) {
@@ -224,7 +224,7 @@ impl World {
         );
     }
 
-    pub(crate) fn open(&self, id: &str, kind: RecordKind) -> Record {
+    pub(crate) fn open(&self, id: &str, kind: RecordKind) -> JobRecord {
         let mut found = Vec::new();
         let wanted = RecordQuery {
             job: Some(id.into()),
@@ -232,7 +232,7 @@ impl World {
             open: true,
         };
         let there = wait_until(BOUND, || {
-            found = self.jobs().store().records(&wanted).unwrap();
+            found = self.jobs().store().list_records(&wanted).unwrap();
             !found.is_empty()
         });
         assert!(there, "no open {}", kind.name());
@@ -245,7 +245,7 @@ impl World {
             kind: Some(kind),
             open: false,
         };
-        let rows = self.jobs().store().records(&wanted).unwrap();
+        let rows = self.jobs().store().list_records(&wanted).unwrap();
         rows.into_iter().map(|it| it.body).collect()
     }
 
@@ -263,7 +263,7 @@ impl World {
             kind: Some(EventKind::Transition),
             ..EventQuery::default()
         };
-        let events = self.jobs().store().events(&wanted).unwrap();
+        let events = self.jobs().store().list_events(&wanted).unwrap();
         let lines = events.into_iter().filter(|it| it.body["entity"] == entity);
         let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
         lines
@@ -281,7 +281,7 @@ impl Drop for World {
             return;
         }
         for row in self.jobs().store().open_jobs().unwrap_or_default() {
-            if allowed_actions(&row.job).contains(&Action::Cancel) {
+            if allowed_actions(&row.job).contains(&JobAction::Cancel) {
                 let _ = self.ask(JobRequest::Command(row.id, Command::Cancel));
             }
         }

@@ -18,7 +18,7 @@ use bowline_server::jobs::{JobQuery, Jobs, Setup};
 use bowline_server::work::{JobRequest, SubmittedRequest};
 use bowline_server::{ADDRESS_FILE, Options, Stopper};
 use bowline_words::Lang;
-use bowline_words::message::{Cause, Desk, ServeTrouble};
+use bowline_words::message::{Cause, ServeTrouble, TaskOutput};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
@@ -211,7 +211,7 @@ fn offer_to_kill(output: &impl DemoOutput, place: &Path) {
     if !std::io::stdin().is_terminal() {
         return;
     }
-    output.print_message(&Desk::OfferToDie.say(output.lang()));
+    output.print_message(&TaskOutput::OfferToDie.say(output.lang()));
     let mut line = String::new();
     while std::io::stdin()
         .read_line(&mut line)
@@ -233,7 +233,7 @@ fn await_garden(
     work: JoinHandle<Result<(), String>>,
 ) -> Result<(), String> {
     work.join().unwrap_or_else(|_| Err("the garden".into()))?;
-    output.print_message(&format!("✓ {}", Desk::GardenDone.say(output.lang())));
+    output.print_message(&format!("✓ {}", TaskOutput::GardenDone.say(output.lang())));
     Ok(())
 }
 
@@ -247,7 +247,10 @@ fn cancel_all_tasks(jobs: &Jobs) {
             request,
         });
     };
-    let all = jobs.store().jobs(&JobQuery::default()).unwrap_or_default();
+    let all = jobs
+        .store()
+        .list_jobs(&JobQuery::default())
+        .unwrap_or_default();
     let began = Instant::now();
     loop {
         for row in jobs.store().open_jobs().unwrap_or_default() {
@@ -377,7 +380,7 @@ fn play_demo(
     for task in &known {
         // After a kill all tasks are still there, and no agent was restarted.
         let agent = client.call(&get_agent(&task.id)).map_err(failed)?;
-        let again = Desk::FoundAgain {
+        let again = TaskOutput::FoundAgain {
             title: task.title.clone(),
             status: task.status.name().to_owned(),
             starts: u64::from(agent.attempt),
@@ -411,8 +414,8 @@ fn play_demo(
     output.print_data(&format!("listening on {url}"));
     let place = data.display();
     for line in [
-        format!("{} {link}", Desk::PageOnce.say(output.lang())),
-        Desk::OtherTerminal.say(output.lang()),
+        format!("{} {link}", TaskOutput::PageOnce.say(output.lang())),
+        TaskOutput::OtherTerminal.say(output.lang()),
         format!("  bowline task --data {place} watch"),
         format!("  bowline task --data {place} inbox"),
         format!("  bowline task --data {place} answer TASK green"),
@@ -427,7 +430,7 @@ fn play_demo(
             std::process::id(),
             data.parent().unwrap_or(data).display()
         ),
-        Desk::NothingLost.say(output.lang()),
+        TaskOutput::NothingLost.say(output.lang()),
     ] {
         output.print_message(&line);
     }
@@ -537,7 +540,7 @@ fn play_demo(
             let seconds = began.elapsed().as_secs();
             output.print_message(&format!(
                 "✓ {} ({seconds} s)",
-                Desk::AllHappened.say(output.lang())
+                TaskOutput::AllHappened.say(output.lang())
             ));
             return Ok(());
         }

@@ -2,9 +2,9 @@
 //! answered with its code and a hint, and changes nothing.
 
 use crate::desk::{AGENT_TOKEN, NOW, World};
-use bowline_engine::machines::job::{Checkpoint, Command, Job, JobMachine};
-use bowline_engine::machines::table::Catalogue as _;
-use bowline_engine::machines::{Machine as _, Refuse as _};
+use bowline_engine::machines::job::{Command, Job, JobCheckpoint, JobMachine};
+use bowline_engine::machines::table::MachineCatalogue as _;
+use bowline_engine::machines::{CodedRefusal as _, Machine as _};
 use bowline_server::client::Client;
 use bowline_server::work::Work as _;
 use bowline_store::EventQuery;
@@ -27,7 +27,7 @@ fn actions(id: &str, job: &Job) -> Vec<Action> {
     let needed = job.dependencies.last().map(|it| it.id.clone());
     let permission = job.permissions.last().map(|it| it.id.clone());
     let checkpoint = format!("cp_{id}");
-    let at = Checkpoint {
+    let at = JobCheckpoint {
         id: checkpoint.clone(),
         phase: 1,
         step: None,
@@ -38,7 +38,7 @@ fn actions(id: &str, job: &Job) -> Vec<Action> {
             format!("/api/tasks/{id}"),
             json!({"title": "New"}),
             {
-                let edit = bowline_engine::machines::job::Edit {
+                let edit = bowline_engine::machines::job::DraftChanges {
                     title: Some("New".into()),
                     ..Default::default()
                 };
@@ -69,7 +69,7 @@ fn actions(id: &str, job: &Job) -> Vec<Action> {
             "POST",
             task("say"),
             json!({"text": "hello"}),
-            Command::Say {
+            Command::SendMessage {
                 id: "say_new".into(),
                 text: "hello".into(),
             },
@@ -198,7 +198,7 @@ fn actions(id: &str, job: &Job) -> Vec<Action> {
 #[test]
 fn every_action_in_every_state() {
     let (mut done, mut refused) = (0, 0);
-    for (name, state) in JobMachine::states() {
+    for (name, state) in JobMachine::sample_states() {
         let count = actions("task_x", &state).len();
         for index in 0..count {
             // A world of its own for each: ids in the table are the same in every state.
@@ -207,7 +207,7 @@ fn every_action_in_every_state() {
             world.desk.put_checkpoint("task_x", "cp_task_x");
             let action = actions("task_x", &state).remove(index);
             let store = world.desk.store();
-            let before = store.job("task_x").unwrap();
+            let before = store.find_job("task_x").unwrap();
             let answer = world
                 .person()
                 .ask(
@@ -232,8 +232,8 @@ fn every_action_in_every_state() {
                     assert_eq!(said["error"]["code"], refusal.code(), "{what}");
                     assert_ne!(said["error"]["hint"], "", "{what}");
                     assert_ne!(said["error"]["message"], "", "{what}");
-                    assert_eq!(store.job("task_x").unwrap(), before, "{what}");
-                    let events = store.events(&EventQuery::default()).unwrap();
+                    assert_eq!(store.find_job("task_x").unwrap(), before, "{what}");
+                    let events = store.list_events(&EventQuery::default()).unwrap();
                     assert!(events.is_empty(), "{what}");
                     refused += 1;
                 }
@@ -257,7 +257,7 @@ fn a_repeated_key_is_answered_as_the_first_time() {
         )
     };
     let mut verbs = BTreeSet::new();
-    for (name, state) in JobMachine::states() {
+    for (name, state) in JobMachine::sample_states() {
         for (index, action) in actions("task_x", &state).into_iter().enumerate() {
             if JobMachine::step(&state, action.command, NOW).is_err() {
                 continue;
@@ -272,9 +272,13 @@ fn a_repeated_key_is_answered_as_the_first_time() {
             let what = format!("{name}: {method} {path}");
             let first = keyed(&client, method, &path, &body);
             assert!((200..300).contains(&first.0), "{what}: {first:?}");
-            let moved = world.desk.store().job("task_x").unwrap();
+            let moved = world.desk.store().find_job("task_x").unwrap();
             assert_eq!(keyed(&client, method, &path, &body), first, "{what}");
-            assert_eq!(world.desk.store().job("task_x").unwrap(), moved, "{what}");
+            assert_eq!(
+                world.desk.store().find_job("task_x").unwrap(),
+                moved,
+                "{what}"
+            );
             if method == "POST" {
                 let other = json!({ "another": "body" });
                 let reused = keyed(&client, method, &path, &other);
@@ -336,7 +340,7 @@ fn a_sign_in_link_is_not_kept_for_its_key() {
         answer.unwrap().json()["url"].as_str().unwrap().to_owned()
     };
     assert_ne!(link(), link());
-    let kept = world.desk.store().request("response\n1").unwrap();
+    let kept = world.desk.store().stored_response("response\n1").unwrap();
     assert_eq!(kept, None);
 }
 
@@ -344,7 +348,7 @@ fn a_sign_in_link_is_not_kept_for_its_key() {
 #[test]
 fn what_is_allowed_is_told() {
     let world = World::new();
-    for (index, (name, state)) in JobMachine::states().into_iter().enumerate() {
+    for (index, (name, state)) in JobMachine::sample_states().into_iter().enumerate() {
         let id = format!("task_s{index}");
         world.desk.put_alone(&id, &state);
         let task = world.get(&format!("/api/tasks/{id}")).json();
@@ -369,7 +373,7 @@ fn what_is_allowed_is_told() {
 #[test]
 fn refusals_are_told_in_the_callers_language() {
     let world = World::new();
-    let (_, draft) = JobMachine::states().remove(0);
+    let (_, draft) = JobMachine::sample_states().remove(0);
     world.desk.put("task_x", &draft);
     let client = bowline_server::client::Client::tcp(
         &world.url,

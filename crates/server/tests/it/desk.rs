@@ -4,10 +4,10 @@
 use bowline_engine::actor::ProcessAncestry;
 use bowline_engine::formats::time::format_utc;
 use bowline_engine::machines::job::{
-    Command, Effect, Fact, Job, JobMachine, JobTransition, Kind, MessageStatus, PermissionStatus,
-    QuestionStatus, Refusal, TaskStatus,
+    Command, Effect, Job, JobKind, JobMachine, MessageStatus, PermissionStatus, QuestionStatus,
+    Refusal, TaskStatus, TransitionEntry, TransitionFact,
 };
-use bowline_engine::machines::table::Catalogue as _;
+use bowline_engine::machines::table::MachineCatalogue as _;
 use bowline_engine::machines::{Machine as _, Timestamp};
 use bowline_formats::rest::{AgentPreset, FileChange, FileDiff, TaskType, TypePhase, Utterance};
 use bowline_server::client::{Answer, Client};
@@ -15,8 +15,9 @@ use bowline_server::work::ReviewChanges;
 use bowline_server::work::{Answered, App, JobRequest, Loop, Refused, SubmittedRequest, Work};
 use bowline_server::{Options, Publisher, Server, Stopper};
 use bowline_store::{
-    About, Advance, Change, CheckpointRow, DependencyRow, EventKind, JobRow, Memory, NewEvent,
-    Next, Outcome, PermissionRow, QuestionRow, Record, RecordBody, ReviewRow, SaidRow, Store,
+    CheckpointRow, CommitOutcome, DependencyRow, EventKind, JobAttributes, JobChange, JobRecord,
+    JobRow, MemoryStore, MessageRow, NewEvent, NextJobState, PermissionRow, QuestionRow,
+    RecordBody, ReviewRow, Store, StoreStep,
 };
 use bowline_words::Lang;
 use bowline_words::message::ServerThing;
@@ -31,7 +32,7 @@ pub(crate) const AGENT_TOKEN: &str = "token-of-attempt-1";
 
 /// The desk.
 pub(crate) struct Desk {
-    store: Arc<Memory>,
+    store: Arc<MemoryStore>,
     publisher: Mutex<Option<Publisher>>,
     count: AtomicU64,
     folder: PathBuf,
@@ -47,41 +48,46 @@ impl Desk {
 
     /// Puts a job there as it is.
     pub(crate) fn put(&self, id: &str, job: &Job) -> JobRow {
-        let about = About {
+        let about = JobAttributes {
             type_name: job.kind.as_ref().map(|kind| match kind {
-                Kind::Custom => "custom".to_owned(),
+                JobKind::Custom => "custom".to_owned(),
                 _ => "two".to_owned(),
             }),
             created_at: NOW.0,
             updated_at: NOW.0,
-            ..About::default()
+            ..JobAttributes::default()
         };
-        self.advance(Change::to(id, 0, job.clone(), about));
-        let row = self.store.job(id).unwrap().unwrap();
-        self.advance(Change {
+        self.advance(JobChange::replace_state(id, 0, job.clone(), about));
+        let row = self.store.find_job(id).unwrap().unwrap();
+        self.advance(JobChange {
             records: records(id, job),
-            ..Change::beside(id, row.version)
+            ..JobChange::keep_state(id, row.version)
         });
-        self.store.job(id).unwrap().unwrap()
+        self.store.find_job(id).unwrap().unwrap()
     }
 
     /// The same without what it asks for: ids of several may be the same.
     pub(crate) fn put_alone(&self, id: &str, job: &Job) {
-        self.advance(Change::to(id, 0, job.clone(), About::default()));
+        self.advance(JobChange::replace_state(
+            id,
+            0,
+            job.clone(),
+            JobAttributes::default(),
+        ));
     }
 
     /// Puts one there whose agent works.
     pub(crate) fn put_running(&self, id: &str) {
-        let mut states = JobMachine::states().into_iter();
+        let mut states = JobMachine::sample_states().into_iter();
         let (_, job) = states.find(|(name, _)| *name == "running").unwrap();
         self.put(id, &job);
     }
 
     /// A checkpoint of its first phase.
     pub(crate) fn put_checkpoint(&self, id: &str, checkpoint: &str) {
-        let row = self.store.job(id).unwrap().unwrap();
-        self.advance(Change {
-            records: vec![Record {
+        let row = self.store.find_job(id).unwrap().unwrap();
+        self.advance(JobChange {
+            records: vec![JobRecord {
                 id: checkpoint.into(),
                 job: id.into(),
                 open: false,
@@ -94,15 +100,15 @@ impl Desk {
                     ..CheckpointRow::default()
                 }),
             }],
-            ..Change::beside(id, row.version)
+            ..JobChange::keep_state(id, row.version)
         });
     }
 
-    fn advance(&self, change: Change) -> Vec<bowline_store::EventRow> {
-        let mut step = Advance::at(NOW);
+    fn advance(&self, change: JobChange) -> Vec<bowline_store::EventRow> {
+        let mut step = StoreStep::empty_at(NOW);
         step.changes.push(change);
-        match self.store.advance(vec![step]).unwrap().remove(0) {
-            Outcome::Applied { events, .. } => {
+        match self.store.commit_steps(vec![step]).unwrap().remove(0) {
+            CommitOutcome::Applied { events, .. } => {
                 if let Some(publisher) = self.publisher.lock().unwrap().as_ref() {
                     for event in &events {
                         publisher.event(event);
@@ -116,9 +122,10 @@ impl Desk {
 
     /// One command to a job, as the loop would decide it.
     pub(crate) fn decide(&self, id: &str, command: Command) -> Result<Option<JobRow>, Refusal> {
-        let row = self.store.job(id).unwrap().unwrap();
+        let row = self.store.find_job(id).unwrap().unwrap();
         let step = JobMachine::step(&row.job, command, NOW)?;
-        let mut change = Change::to(id, row.version, step.next.clone(), row.about.clone());
+        let mut change =
+            JobChange::replace_state(id, row.version, step.next.clone(), row.about.clone());
         change.records = records(id, &step.next);
         let mut made = None;
         for effect in &step.effects {
@@ -126,7 +133,7 @@ impl Desk {
                 Effect::Log(moved) => change.events.push(event(id, moved)),
                 Effect::Snapshot(reason) => {
                     let checkpoint = self.id("cp");
-                    change.records.push(Record {
+                    change.records.push(JobRecord {
                         id: checkpoint,
                         job: id.into(),
                         open: false,
@@ -141,23 +148,23 @@ impl Desk {
                     });
                 }
                 Effect::CreateRetry { id: new } => made = Some(new.clone()),
-                Effect::Remove => change.next = Next::Gone,
+                Effect::Remove => change.next = NextJobState::Gone,
                 _ => {}
             }
         }
-        let gone = change.next == Next::Gone;
+        let gone = change.next == NextJobState::Gone;
         self.advance(change);
         if let Some(new) = made {
-            return Ok(Some(self.put(&new, &step.next.retried(id))));
+            return Ok(Some(self.put(&new, &step.next.new_retry(id))));
         }
-        Ok((!gone).then(|| self.store.job(id).unwrap().unwrap()))
+        Ok((!gone).then(|| self.store.find_job(id).unwrap().unwrap()))
     }
 
     /// The open review of a task; without one an id that no review has.
     fn open_review(&self, task: &str) -> Result<String, Refused> {
         let row = self
             .store
-            .job(task)
+            .find_job(task)
             .unwrap()
             .ok_or_else(|| Refused::NoSuch {
                 what: ServerThing::Task,
@@ -168,7 +175,7 @@ impl Desk {
     }
 
     fn of_record(&self, id: &str) -> Result<String, Refused> {
-        let found = self.store.record(id).unwrap();
+        let found = self.store.find_record(id).unwrap();
         let lost = || Refused::NoSuch {
             what: ServerThing::Checkpoint,
             id: id.into(),
@@ -177,14 +184,14 @@ impl Desk {
     }
 }
 
-fn event(id: &str, moved: &JobTransition) -> NewEvent {
+fn event(id: &str, moved: &TransitionEntry) -> NewEvent {
     let metadata: Value = moved
         .metadata
         .iter()
         .map(|(name, fact)| {
             let value = match fact {
-                Fact::Number(number) => json!(number),
-                Fact::Text(text) => json!(text),
+                TransitionFact::Number(number) => json!(number),
+                TransitionFact::Text(text) => json!(text),
             };
             ((*name).to_owned(), value)
         })
@@ -198,8 +205,8 @@ fn event(id: &str, moved: &JobTransition) -> NewEvent {
     }
 }
 
-fn records(id: &str, job: &Job) -> Vec<Record> {
-    let record = |record: &str, open: bool, body: RecordBody| Record {
+fn records(id: &str, job: &Job) -> Vec<JobRecord> {
+    let record = |record: &str, open: bool, body: RecordBody| JobRecord {
         id: record.to_owned(),
         job: id.to_owned(),
         open,
@@ -271,7 +278,7 @@ impl Work for Desk {
     fn ask(&self, asked: SubmittedRequest) -> Result<Answered, Refused> {
         let only = |id: String, command: Command| (id, command);
         let at = |checkpoint: &str| -> Result<_, Refused> {
-            let record = self.store.record(checkpoint).unwrap();
+            let record = self.store.find_record(checkpoint).unwrap();
             let lost = || Refused::NoSuch {
                 what: ServerThing::Checkpoint,
                 id: checkpoint.into(),
@@ -279,7 +286,7 @@ impl Work for Desk {
             let RecordBody::Checkpoint(row) = record.ok_or_else(lost)?.body else {
                 return Err(lost());
             };
-            Ok(bowline_engine::machines::job::Checkpoint {
+            Ok(bowline_engine::machines::job::JobCheckpoint {
                 id: checkpoint.into(),
                 phase: row.phase.max(1),
                 step: None,
@@ -296,8 +303,8 @@ impl Work for Desk {
             } => {
                 let kind = match about.type_name.as_deref() {
                     None => None,
-                    Some("two") => Some(Kind::reviewed(["Planning", "Design"])),
-                    Some("custom") => Some(Kind::Custom),
+                    Some("two") => Some(JobKind::with_reviewed_phases(["Planning", "Design"])),
+                    Some("custom") => Some(JobKind::Custom),
                     Some(name) => return Err(Refused::UnknownType { name: name.into() }),
                 };
                 let job = Job {
@@ -316,7 +323,7 @@ impl Work for Desk {
                 return Ok(Answered { row, made: None });
             }
             JobRequest::Edit { task, edit } => {
-                let edit = bowline_engine::machines::job::Edit {
+                let edit = bowline_engine::machines::job::DraftChanges {
                     title: edit.title,
                     description: edit.description,
                     ..Default::default()
@@ -332,7 +339,7 @@ impl Work for Desk {
                     | Command::Reject { dependency: id, .. }
                     | Command::Permit { permission: id }
                     | Command::Deny { permission: id, .. }
-                    | Command::Unsay { id } => id,
+                    | Command::WithdrawMessage { id } => id,
                     other => panic!("{other:?}"),
                 };
                 only(self.of_record(record)?, command)
@@ -344,7 +351,7 @@ impl Work for Desk {
                 },
             ),
             JobRequest::Delete(task) => {
-                let dependents = self.store.dependents(&task).unwrap();
+                let dependents = self.store.dependents_of(&task).unwrap();
                 only(task, Command::Delete { dependents })
             }
             JobRequest::Restore { task, checkpoint } => {
@@ -365,32 +372,32 @@ impl Work for Desk {
                 only(task, Command::Fork { new, checkpoint })
             }
             JobRequest::Say { task, text } => {
-                if self.store.job(&task).unwrap().is_none() {
+                if self.store.find_job(&task).unwrap().is_none() {
                     return Err(Refused::NoSuch {
                         what: ServerThing::Task,
                         id: task,
                     });
                 }
                 let id = self.id("say");
-                let command = Command::Say {
+                let command = Command::SendMessage {
                     id: id.clone(),
                     text: text.clone(),
                 };
                 let row = self.decide(&task, command).map_err(Refused::Rule)?;
                 let version = row.as_ref().unwrap().version;
-                self.advance(Change {
-                    records: vec![Record {
+                self.advance(JobChange {
+                    records: vec![JobRecord {
                         id: id.clone(),
                         job: task.clone(),
                         open: false,
                         at: NOW,
-                        body: RecordBody::Said(SaidRow {
+                        body: RecordBody::Said(MessageRow {
                             text,
                             status: MessageStatus::Queued,
                             settled_at: None,
                         }),
                     }],
-                    ..Change::beside(&task, version)
+                    ..JobChange::keep_state(&task, version)
                 });
                 return Ok(Answered {
                     row,
@@ -424,14 +431,14 @@ impl Work for Desk {
                 attempt,
                 used,
                 ..
-            } => only(task, Command::Tokens { attempt, used }),
+            } => only(task, Command::CountTokens { attempt, used }),
             JobRequest::Decide { .. }
             | JobRequest::AddRule { .. }
             | JobRequest::RemoveRule { .. } => {
                 return Err(Refused::Failed("only the loop has rules".into()));
             }
         };
-        let Some(row) = self.store.job(&id).unwrap() else {
+        let Some(row) = self.store.find_job(&id).unwrap() else {
             return Err(Refused::NoSuch {
                 what: ServerThing::Task,
                 id,
@@ -575,7 +582,7 @@ impl World {
         };
         let server = Server::bind(&options).unwrap();
         let desk = Arc::new(Desk {
-            store: Arc::new(Memory::default()),
+            store: Arc::new(MemoryStore::default()),
             publisher: Mutex::new(None),
             count: AtomicU64::new(1),
             folder: folder.path().to_owned(),

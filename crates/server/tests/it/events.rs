@@ -3,7 +3,7 @@
 use crate::desk::World;
 use bowline_engine::machines::Timestamp;
 use bowline_server::work::Work as _;
-use bowline_store::Retention;
+use bowline_store::RetentionLimits;
 use serde_json::{Value, json};
 
 fn tasks(world: &World, count: usize) -> Vec<String> {
@@ -73,7 +73,7 @@ fn what_is_not_kept_any_more_is_said() {
             .ask("DELETE", &format!("/api/tasks/{id}"), None, &[]);
         assert!(gone.unwrap().status < 300);
     }
-    let kept = Retention {
+    let kept = RetentionLimits {
         events: 1,
         requests: 0,
         request_bytes: u64::MAX,
@@ -81,9 +81,9 @@ fn what_is_not_kept_any_more_is_said() {
         requests_until: Timestamp(0),
         effects_from: None,
     };
-    world.desk.store().prune(&kept).unwrap();
+    world.desk.store().prune_rows(&kept).unwrap();
     tasks(&world, 1);
-    let (oldest, _) = world.desk.store().feed().unwrap();
+    let (oldest, _) = world.desk.store().feed_range().unwrap();
     assert!(oldest > 1, "the store forgot nothing");
     let answer = world
         .person()

@@ -3,7 +3,7 @@
 use crate::desk::{AGENT_TOKEN, World, refusal};
 use crate::mcp::called;
 use bowline_engine::machines::job::{Command, JobMachine};
-use bowline_engine::machines::table::Catalogue as _;
+use bowline_engine::machines::table::MachineCatalogue as _;
 use bowline_formats::rest::routes::{Access, Method, Operation, ROUTES};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -101,11 +101,11 @@ fn an_agent_reads_its_own_task_and_those_it_depends_on() {
     let world = World::new();
     world.desk.put_running("task_before");
     world.desk.put_running("task_other");
-    let mut states = JobMachine::states().into_iter();
+    let mut states = JobMachine::sample_states().into_iter();
     let (_, mut job) = states.find(|(name, _)| *name == "running").unwrap();
     job.depends_on = vec!["task_before".into()];
     world.desk.put("task_agent", &job);
-    let (_, reviewed) = JobMachine::states()
+    let (_, reviewed) = JobMachine::sample_states()
         .into_iter()
         .find(|(_, job)| job.open_review().is_some())
         .unwrap();
@@ -586,7 +586,7 @@ fn on_the_socket_it_counts_who_asks() {
     // It reads its own task and what that one depends on; nothing of tasks where none is found.
     world.desk.put_running("task_before");
     world.desk.put_running("task_other");
-    let mut states = JobMachine::states().into_iter();
+    let mut states = JobMachine::sample_states().into_iter();
     let (_, mut job) = states.find(|(name, _)| *name == "running").unwrap();
     job.depends_on = vec!["task_before".into()];
     world.desk.put("task_agent", &job);

@@ -1,7 +1,7 @@
 //! The tools over HTTP: whoever the token says, with their rights and no others.
 
 use crate::desk::{AGENT_TOKEN, World};
-use bowline_engine::machines::job::{Command, Job, Kind};
+use bowline_engine::machines::job::{Command, Job, JobKind};
 use bowline_server::client::{Answer, Client};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -130,7 +130,7 @@ fn nobody_gets_nothing_and_an_agent_is_no_person() {
     let job = Job {
         title: "Shop".into(),
         description: "Tea".into(),
-        kind: Some(Kind::reviewed(["Planning", "Design"])),
+        kind: Some(JobKind::with_reviewed_phases(["Planning", "Design"])),
         ..Job::default()
     };
     world.desk.put("task_agent", &job);

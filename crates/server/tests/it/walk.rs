@@ -63,9 +63,9 @@ fn through_every_state() {
     let job = bowline_engine::machines::job::Job {
         title: "Shop".into(),
         description: "Tea".into(),
-        kind: Some(bowline_engine::machines::job::Kind::reviewed([
-            "Planning", "Design",
-        ])),
+        kind: Some(
+            bowline_engine::machines::job::JobKind::with_reviewed_phases(["Planning", "Design"]),
+        ),
         ..Default::default()
     };
     world.desk.put("task_agent", &job);

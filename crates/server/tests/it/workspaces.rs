@@ -3,7 +3,7 @@
 use crate::desk::{World, refusal};
 use bowline_engine::Context;
 use bowline_engine::machines::Actor;
-use bowline_engine::machines::thinking::Stage;
+use bowline_engine::machines::thinking::ThinkingStage;
 use bowline_engine::operations::develop::DevelopRun;
 use bowline_engine::operations::memory::{MemoryFolder, NewStep, NewTask};
 use bowline_engine::operations::orchestrate::{Orchestration, OrchestrationOptions};
@@ -72,7 +72,7 @@ fn a_hand_edit_is_told() {
     });
     assert_eq!(hears.recv().unwrap().0, "hello");
     ThinkingRun::in_folder(&context(), &root)
-        .start_stage(&context(), Stage::Planning, None)
+        .start_stage(&context(), ThinkingStage::Planning, None)
         .unwrap();
     let bound = std::time::Duration::from_secs(20);
     let (name, data) = hears

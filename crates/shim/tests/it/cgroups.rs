@@ -5,7 +5,7 @@ use bowline_supervisor::{
     CgroupSpec, CgroupSupport, CgroupUnavailable, ObservedState, OutputStream, Sandbox,
     SandboxSupport, WantedState, sweep_attempt,
 };
-use bowline_test_support::{Lack, skip, wait_until};
+use bowline_test_support::{MissingRequirement, skip_test, wait_until};
 use rustix::process::Signal;
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ fn parent() -> Option<PathBuf> {
     let support = CgroupSupport::detect_features();
     if support.parent.is_none() || !support.freeze {
         let why = support.reason.unwrap_or(CgroupUnavailable::NotFrozen);
-        skip(Lack::ControlGroups, &why.to_string());
+        skip_test(MissingRequirement::ControlGroups, &why.to_string());
         return None;
     }
     support.parent
@@ -100,7 +100,7 @@ fn a_sandboxed_agent_cannot_leave_its_group() {
         return;
     };
     if !SandboxSupport::detect_features().files {
-        skip(Lack::Landlock, "this kernel has no Landlock");
+        skip_test(MissingRequirement::Landlock, "this kernel has no Landlock");
         return;
     }
     let leave = parent.join("cgroup.procs");
@@ -148,7 +148,7 @@ fn limits_hold() {
         .filter(|_| support.memory && support.processes);
     let Some(parent) = limiting else {
         let why = support.reason.unwrap_or(CgroupUnavailable::NotFrozen);
-        skip(Lack::ControlGroups, &why.to_string());
+        skip_test(MissingRequirement::ControlGroups, &why.to_string());
         return;
     };
     let script = "i=0; while [ $i -lt 100 ]; do i=$((i+1)); sleep 1000 & done; echo started";

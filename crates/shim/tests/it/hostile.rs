@@ -8,7 +8,7 @@ use crate::support::{
 use bowline_supervisor::{
     Attempt, AttemptCondition, AttemptSpec, ObservedState, OutputStream, ShimHandle, WantedState,
 };
-use bowline_test_support::{Lack, skip, wait_until};
+use bowline_test_support::{MissingRequirement, skip_test, wait_until};
 use rustix::process::Signal;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::PathBuf;
@@ -207,7 +207,7 @@ fn an_agent_that_takes_the_rights_from_its_folder_is_reached_all_the_same() {
 #[test]
 fn a_folder_that_cannot_be_read_is_told() {
     if rustix::process::geteuid().is_root() {
-        skip(Lack::OrdinaryUser, "root reads every folder");
+        skip_test(MissingRequirement::OrdinaryUser, "root reads every folder");
         return;
     }
     let world = World::script("true");

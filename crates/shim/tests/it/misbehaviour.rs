@@ -4,7 +4,7 @@ use crate::support::{BOUND, World, bring_to, until, until_state};
 use bowline_supervisor::{
     AttemptExit, ObservedState, OutputBlockReason, OutputStream, ShimHandle, WantedState,
 };
-use bowline_test_support::{Lack, skip};
+use bowline_test_support::{MissingRequirement, skip_test};
 use std::process::Command;
 use std::time::Duration;
 
@@ -193,8 +193,8 @@ impl Small {
         let mounted = Command::new("mount").args(words).arg(place.path()).output();
         let there = mounted.is_ok_and(|output| output.status.success());
         if !there {
-            skip(
-                Lack::Mounting,
+            skip_test(
+                MissingRequirement::Mounting,
                 "a small file system cannot be mounted by this user",
             );
         }

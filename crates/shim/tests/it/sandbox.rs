@@ -3,7 +3,7 @@
 use crate::actors::acting;
 use crate::support::{World, environment, shim, until_state};
 use bowline_supervisor::{ObservedState, OutputStream, Sandbox, SandboxSupport};
-use bowline_test_support::{Lack, skip};
+use bowline_test_support::{MissingRequirement, skip_test};
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
 use rustix::net::{AddressFamily, SendFlags, SocketType, connect, ipproto, listen, sendto, socket};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
@@ -351,8 +351,8 @@ fn the_table_of_the_sandbox_is_true() {
         .iter()
         .any(|(_, _, enforced)| !enforced)
     {
-        skip(
-            Lack::WholeSandbox,
+        skip_test(
+            MissingRequirement::WholeSandbox,
             "this kernel enforces a part of the sandbox only",
         );
         return;
@@ -397,7 +397,7 @@ fn a_sandbox_is_entered_or_nothing_is_started() {
 #[test]
 fn a_root_that_became_a_link_keeps_the_agent_from_starting() {
     if !SandboxSupport::detect_features().files {
-        skip(Lack::Landlock, "this kernel has no Landlock");
+        skip_test(MissingRequirement::Landlock, "this kernel has no Landlock");
         return;
     }
     let place = tempfile::tempdir().unwrap();

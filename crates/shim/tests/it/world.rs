@@ -1,6 +1,6 @@
 //! A repository with a home of its own, and the hook run in it.
 
-use bowline_statefiles::{Change, ContentHash, Layout, Request, StateFile};
+use bowline_statefiles::{ContentHash, DocumentChange, FileLayout, StateFile, WriteRequest};
 use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::fs;
@@ -71,19 +71,20 @@ impl World {
     /// Where everything about the run lives but its file.
     pub(crate) fn side(&self) -> PathBuf {
         let shared = self.root.join(".git").canonicalize().unwrap();
-        let key = ContentHash::of(shared.as_os_str().as_encoded_bytes()).to_string();
+        let key = ContentHash::of_bytes(shared.as_os_str().as_encoded_bytes()).to_string();
         self.base.join("state/bowline/develop").join(key)
     }
 
     /// Writes the run as Bowline does.
     pub(crate) fn commit(&self, text: &str) {
-        let file = StateFile::new(Layout::new(self.file()).with_side_folder(self.side()));
-        let request = Request {
+        let file = StateFile::new(FileLayout::new(self.file()).with_side_folder(self.side()));
+        let request = WriteRequest {
             id: "r".into(),
             at: "2026-03-01T10:00:00Z".into(),
-            ..Request::default()
+            ..WriteRequest::default()
         };
-        let decide = |_: &_| -> Result<_, Infallible> { Ok(Some(Change::to(text))) };
+        let decide =
+            |_: &_| -> Result<_, Infallible> { Ok(Some(DocumentChange::replace_with(text))) };
         file.update(&request, decide).unwrap();
     }
 

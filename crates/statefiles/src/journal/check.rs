@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::line::{kind, peek};
+use super::line::{kind, peek_number_and_kind};
 use crate::disk::Disk;
-use crate::error::{Error, FileOperation, Incident};
+use crate::error::{FileOperation, Incident, StateFileError};
 use crate::state_file::StateFile;
 
 /// The result of checking the journals of a file.
@@ -22,23 +22,23 @@ pub struct JournalCheck {
 
 impl JournalCheck {
     /// Checks the journal at a path. Bytes after its last whole line were never committed.
-    fn of(disk: &dyn Disk, path: &Path) -> Result<Self, Error> {
+    fn check_file(disk: &dyn Disk, path: &Path) -> Result<Self, StateFileError> {
         let mut check = Self::default();
         let file = match disk.open_read(path) {
             Ok((file, _)) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(check),
-            Err(error) => return Err(Error::io(FileOperation::Open, path, error)),
+            Err(error) => return Err(StateFileError::io(FileOperation::Open, path, error)),
         };
         let read = disk.read(&file, u64::MAX);
-        let bytes = read.map_err(|error| Error::io(FileOperation::Read, path, error))?;
+        let bytes = read.map_err(|error| StateFileError::io(FileOperation::Read, path, error))?;
         let mut bad = Vec::new();
         let mut offset = 0;
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-            match line.strip_suffix(b"\n").and_then(peek) {
+            match line.strip_suffix(b"\n").and_then(peek_number_and_kind) {
                 None => bad.push(Incident::BadJournalLine { offset }),
                 Some((number, kind)) => {
                     check.findings.append(&mut bad);
-                    check.follow(number);
+                    check.note_number(number);
                     check.outside |= kind == kind::OUTSIDE.as_bytes();
                 }
             }
@@ -47,7 +47,7 @@ impl JournalCheck {
         Ok(check)
     }
 
-    fn follow(&mut self, number: u64) {
+    fn note_number(&mut self, number: u64) {
         match self.last {
             0 => self.first = number,
             last if number != last + 1 => {
@@ -61,11 +61,11 @@ impl JournalCheck {
 
 impl StateFile {
     /// Checks every line of both journals.
-    pub fn check_journals(&self) -> Result<JournalCheck, Error> {
-        let paths = self.paths()?;
-        let mut newer = JournalCheck::of(&*self.disk, &paths.journal)?;
+    pub fn check_journals(&self) -> Result<JournalCheck, StateFileError> {
+        let paths = self.resolve_paths()?;
+        let mut newer = JournalCheck::check_file(&*self.disk, &paths.journal)?;
         for path in [&paths.rotating, &paths.older_journal] {
-            let older = JournalCheck::of(&*self.disk, path)?;
+            let older = JournalCheck::check_file(&*self.disk, path)?;
             // A journal that does not end where the present one begins does not belong to it.
             if older.last > 0 && older.last + 1 == newer.first {
                 newer.findings.splice(..0, older.findings);

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::hash::ContentHash;
-use crate::splice::Splice;
+use crate::splice::TextSplice;
 
 /// The kinds of lines that this crate writes itself. Callers add their own for their changes
 /// (`restore`, `undo` …).
@@ -39,7 +39,7 @@ const SUM_BYTES: usize = SUM_KEY.len() + SUM_DIGITS + 2;
 /// with hashes and none of them is a *mark*: from here on the document is the one with the hash
 /// `after`. A line without any is a note.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Line {
+pub struct JournalLine {
     /// Number of the line; each is one more than the one before.
     pub seq: u64,
     /// The caller's request id.
@@ -56,7 +56,7 @@ pub struct Line {
     pub after: Option<ContentHash>,
     /// The change, exact and reversible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub patch: Option<Vec<Splice>>,
+    pub patch: Option<Vec<TextSplice>>,
     /// The whole document after the change, where splices are not possible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document: Option<String>,
@@ -86,12 +86,12 @@ pub struct Line {
     pub done: Vec<u64>,
     /// Effects that were pending when the journal was rotated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub carried: Vec<Pending>,
+    pub carried: Vec<CommittedEffects>,
 }
 
 /// Effects that were committed and not yet reported as executed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Pending {
+pub struct CommittedEffects {
     /// The number of the line they belong to.
     pub seq: u64,
     /// The request id of the line.
@@ -112,15 +112,15 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-impl Line {
+impl JournalLine {
     /// True if the line says something about the document, as opposed to a note.
-    pub(crate) fn moves(&self) -> bool {
-        self.fixes() || self.logical.is_some()
+    pub(crate) fn changes_document(&self) -> bool {
+        self.precedes_replace() || self.logical.is_some()
     }
 
     /// True if the file is replaced right after this line (a step of a batch is not followed by a
     /// replace).
-    pub(crate) fn fixes(&self) -> bool {
+    pub(crate) fn precedes_replace(&self) -> bool {
         self.logical.is_none()
             && (self.gone
                 || self.after.is_some()
@@ -130,7 +130,7 @@ impl Line {
 
     /// True if the line only states which document is in place.
     pub(crate) fn is_mark(&self) -> bool {
-        self.fixes() && !self.gone && self.patch.is_none() && self.document.is_none()
+        self.precedes_replace() && !self.gone && self.patch.is_none() && self.document.is_none()
     }
 
     /// Encodes the line as stored, checksum and line end included.
@@ -142,7 +142,7 @@ impl Line {
                 *byte = b' ';
             }
         }
-        let sum = sum(&bytes);
+        let sum = checksum(&bytes);
         bytes.pop();
         bytes.extend_from_slice(SUM_KEY.as_bytes());
         bytes.extend_from_slice(sum.as_bytes());
@@ -158,7 +158,7 @@ impl Line {
 
 /// Returns the number and the kind of a line without its line end. The checksum is verified, the
 /// line is not decoded.
-pub(crate) fn peek(text: &[u8]) -> Option<(u64, &[u8])> {
+pub(crate) fn peek_number_and_kind(text: &[u8]) -> Option<(u64, &[u8])> {
     checked_body(text)?;
     let number = text.strip_prefix(b"{\"seq\":")?;
     let digits = number.iter().take_while(|byte| byte.is_ascii_digit());
@@ -179,11 +179,11 @@ fn checked_body(text: &[u8]) -> Option<Vec<u8>> {
     let mut whole = Vec::with_capacity(body.len() + 1);
     whole.extend_from_slice(body);
     whole.push(b'}');
-    (sum(&whole).as_bytes() == digits).then_some(whole)
+    (checksum(&whole).as_bytes() == digits).then_some(whole)
 }
 
-fn sum(body: &[u8]) -> String {
-    let mut text = ContentHash::of(body).to_string();
+fn checksum(body: &[u8]) -> String {
+    let mut text = ContentHash::of_bytes(body).to_string();
     text.truncate(SUM_DIGITS);
     text
 }
@@ -194,22 +194,22 @@ mod tests {
 
     use serde_json::value::RawValue;
 
-    use super::{Line, kind, peek};
+    use super::{JournalLine, kind, peek_number_and_kind};
     use crate::hash::ContentHash;
-    use crate::splice::splices;
+    use crate::splice::compute_splices;
 
     #[test]
     fn a_line_reads_back_and_any_changed_byte_is_noticed() {
-        let line = Line {
+        let line = JournalLine {
             seq: 7,
             id: "req-1".to_owned(),
             at: "2026-01-02T03:04:05Z".to_owned(),
             kind: kind::CHANGE.to_owned(),
-            before: Some(ContentHash::of(b"a\n")),
-            after: Some(ContentHash::of("한\n".as_bytes())),
-            patch: Some(splices("a\n", "한\n")),
+            before: Some(ContentHash::of_bytes(b"a\n")),
+            after: Some(ContentHash::of_bytes("한\n".as_bytes())),
+            patch: Some(compute_splices("a\n", "한\n")),
             transition: Some(RawValue::from_string("{\n \"to\":\r\n 0.90 }".to_owned()).unwrap()),
-            ..Line::default()
+            ..JournalLine::default()
         };
         let bytes = line.encode().unwrap();
         assert_eq!(
@@ -218,8 +218,11 @@ mod tests {
             "one line"
         );
         let text = &bytes[..bytes.len() - 1];
-        assert_eq!(peek(text), Some((7, kind::CHANGE.as_bytes())));
-        let back = Line::decode(text).unwrap();
+        assert_eq!(
+            peek_number_and_kind(text),
+            Some((7, kind::CHANGE.as_bytes()))
+        );
+        let back = JournalLine::decode(text).unwrap();
         assert_eq!(
             (back.seq, back.id.as_str(), back.before, back.after),
             (7, "req-1", line.before, line.after)
@@ -233,9 +236,9 @@ mod tests {
         for at in 0..text.len() {
             let mut broken = text.to_vec();
             broken[at] ^= 1;
-            assert!(Line::decode(&broken).is_none(), "byte {at}");
-            assert!(peek(&broken).is_none(), "byte {at}");
-            assert!(Line::decode(&text[..at]).is_none(), "cut at {at}");
+            assert!(JournalLine::decode(&broken).is_none(), "byte {at}");
+            assert!(peek_number_and_kind(&broken).is_none(), "byte {at}");
+            assert!(JournalLine::decode(&text[..at]).is_none(), "cut at {at}");
         }
     }
 }

@@ -6,9 +6,9 @@ mod read;
 mod write;
 
 pub use check::JournalCheck;
-pub use line::{Line, Pending, kind};
-pub(crate) use read::{LastLines, Tail, read_all};
-pub(crate) use write::Writer;
+pub use line::{CommittedEffects, JournalLine, kind};
+pub(crate) use read::{JournalTail, LastLines, read_all};
+pub(crate) use write::JournalWriter;
 
 /// The length that triggers a rotation: the next journal begins with the full document, one
 /// predecessor is kept.

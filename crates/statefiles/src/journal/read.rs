@@ -3,31 +3,31 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use super::line::Line;
-use crate::disk::{Disk, EntryKind, Stat};
-use crate::error::{Error, FileOperation, Incident, IrregularEntry};
+use super::line::JournalLine;
+use crate::disk::{Disk, EntryKind, FileStat};
+use crate::error::{FileOperation, Incident, IrregularEntry, StateFileError};
 
 /// The first read from the end; doubled as long as more is needed.
 const CHUNK_BYTES: u64 = 16 * 1024;
 
 /// The end of a journal, read backwards only as far as requested.
 #[derive(Debug)]
-pub(crate) struct Tail {
+pub(crate) struct JournalTail {
     path: PathBuf,
     file: Option<File>,
-    stat: Option<Stat>,
+    stat: Option<FileStat>,
     /// Unparsed bytes, from `buffer_at` in the file up to the line that was read last.
     buffer: Vec<u8>,
     buffer_at: u64,
-    lines: Vec<Line>,
+    lines: Vec<JournalLine>,
     findings: Vec<Incident>,
     good_bytes: u64,
     bad_at_end: usize,
 }
 
-impl Tail {
+impl JournalTail {
     /// Opens the journal and finds its last whole line. A missing journal counts as empty.
-    pub(crate) fn open(disk: &dyn Disk, path: &Path) -> Result<Self, Error> {
+    pub(crate) fn open(disk: &dyn Disk, path: &Path) -> Result<Self, StateFileError> {
         let mut tail = Self {
             path: path.to_path_buf(),
             file: None,
@@ -42,18 +42,18 @@ impl Tail {
         let (file, stat) = match disk.open_read(path) {
             Ok(opened) => opened,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(tail),
-            Err(error) => return Err(Error::io(FileOperation::Open, path, error)),
+            Err(error) => return Err(StateFileError::io(FileOperation::Open, path, error)),
         };
         match stat.kind {
             EntryKind::Regular => {}
             EntryKind::Folder => {
-                return Err(Error::NotRegular {
+                return Err(StateFileError::NotRegular {
                     path: tail.path,
                     what: IrregularEntry::Folder,
                 });
             }
             EntryKind::Link | EntryKind::Special => {
-                return Err(Error::NotRegular {
+                return Err(StateFileError::NotRegular {
                     path: tail.path,
                     what: IrregularEntry::LinkPipeOrDevice,
                 });
@@ -67,9 +67,9 @@ impl Tail {
     }
 
     /// Drops everything after the last good line: it was never committed.
-    fn drop_torn_end(&mut self, disk: &dyn Disk) -> Result<(), Error> {
+    fn drop_torn_end(&mut self, disk: &dyn Disk) -> Result<(), StateFileError> {
         // The bytes after the last line end are a line that was being written.
-        while !self.buffer.contains(&b'\n') && self.fill(disk)? {}
+        while !self.buffer.contains(&b'\n') && self.read_chunk(disk)? {}
         let whole = self
             .buffer
             .iter()
@@ -78,7 +78,7 @@ impl Tail {
         self.buffer.truncate(whole);
         loop {
             let end = self.buffer_at + self.buffer.len() as u64;
-            match self.previous(disk)? {
+            match self.take_previous_line(disk)? {
                 None => break,
                 Some((_, Some(line))) => {
                     self.good_bytes = end;
@@ -92,7 +92,7 @@ impl Tail {
     }
 
     /// Reads one more chunk towards the start; `false` if there is none.
-    fn fill(&mut self, disk: &dyn Disk) -> Result<bool, Error> {
+    fn read_chunk(&mut self, disk: &dyn Disk) -> Result<bool, StateFileError> {
         let Some(file) = &self.file else {
             return Ok(false);
         };
@@ -106,7 +106,7 @@ impl Tail {
         let bytes = usize::try_from(want).unwrap_or(usize::MAX);
         let mut chunk = disk
             .read_at(file, start, bytes)
-            .map_err(|error| Error::io(FileOperation::Read, &self.path, error))?;
+            .map_err(|error| StateFileError::io(FileOperation::Read, &self.path, error))?;
         chunk.append(&mut self.buffer);
         self.buffer = chunk;
         self.buffer_at = start;
@@ -115,7 +115,10 @@ impl Tail {
 
     /// Takes the line that ends the buffer, with its offset; the buffer ends with a line end or is
     /// empty.
-    fn previous(&mut self, disk: &dyn Disk) -> Result<Option<(u64, Option<Line>)>, Error> {
+    fn take_previous_line(
+        &mut self,
+        disk: &dyn Disk,
+    ) -> Result<Option<(u64, Option<JournalLine>)>, StateFileError> {
         loop {
             if let Some(end) = self.buffer.len().checked_sub(1) {
                 let start = self.buffer[..end]
@@ -128,21 +131,25 @@ impl Tail {
                     start
                 };
                 if let Some(start) = start {
-                    let line = Line::decode(&self.buffer[start..end]);
+                    let line = JournalLine::decode(&self.buffer[start..end]);
                     self.buffer.truncate(start);
                     return Ok(Some((self.buffer_at + start as u64, line)));
                 }
             }
-            if !self.fill(disk)? {
+            if !self.read_chunk(disk)? {
                 return Ok(None);
             }
         }
     }
 
     /// Returns the `back`-th good line from the end; the last one is 0.
-    pub(crate) fn line(&mut self, disk: &dyn Disk, back: usize) -> Result<Option<&Line>, Error> {
+    pub(crate) fn line_from_end(
+        &mut self,
+        disk: &dyn Disk,
+        back: usize,
+    ) -> Result<Option<&JournalLine>, StateFileError> {
         while self.lines.len() <= back {
-            match self.previous(disk)? {
+            match self.take_previous_line(disk)? {
                 None => return Ok(None),
                 Some((_, Some(line))) => self.lines.push(line),
                 Some((offset, None)) => self.findings.push(Incident::BadJournalLine { offset }),
@@ -152,7 +159,7 @@ impl Tail {
     }
 
     /// Returns the lines read so far, the last one first.
-    pub(crate) fn read_so_far(&self) -> &[Line] {
+    pub(crate) fn read_so_far(&self) -> &[JournalLine] {
         &self.lines
     }
 
@@ -167,7 +174,7 @@ impl Tail {
     }
 
     /// Returns the metadata of the file when it was opened, or `None` if there was none.
-    pub(crate) fn stat(&self) -> Option<&Stat> {
+    pub(crate) fn stat(&self) -> Option<&FileStat> {
         self.stat.as_ref()
     }
 
@@ -187,8 +194,10 @@ impl Tail {
         mut self,
         disk: &dyn Disk,
         lines_max: usize,
-    ) -> Result<LastLines, Error> {
-        while self.lines.len() < lines_max && self.line(disk, self.lines.len())?.is_some() {}
+    ) -> Result<LastLines, StateFileError> {
+        while self.lines.len() < lines_max && self.line_from_end(disk, self.lines.len())?.is_some()
+        {
+        }
         self.lines.truncate(lines_max);
         self.lines.reverse();
         self.findings.reverse();
@@ -202,13 +211,13 @@ impl Tail {
 
 /// The last lines of a journal, the oldest first.
 pub(crate) struct LastLines {
-    pub(crate) lines: Vec<Line>,
+    pub(crate) lines: Vec<JournalLine>,
     pub(crate) findings: Vec<Incident>,
     /// True if there are lines before these.
     pub(crate) more: bool,
 }
 
 /// Reads all lines of the journal at a path. A missing journal counts as empty.
-pub(crate) fn read_all(disk: &dyn Disk, path: &Path) -> Result<LastLines, Error> {
-    Tail::open(disk, path)?.last_lines(disk, usize::MAX)
+pub(crate) fn read_all(disk: &dyn Disk, path: &Path) -> Result<LastLines, StateFileError> {
+    JournalTail::open(disk, path)?.last_lines(disk, usize::MAX)
 }

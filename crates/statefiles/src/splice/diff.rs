@@ -1,6 +1,6 @@
 //! Finds small splices between two texts, at a bounded cost.
 
-use super::Splice;
+use super::TextSplice;
 
 /// Edits searched for before the whole differing stretch becomes one splice.
 const EDITS_MAX: usize = 400;
@@ -10,23 +10,23 @@ const COMPARISONS_MAX: usize = 4_000_000;
 /// Returns splices that turn `before` into `after`. Far-apart changes give separate small splices;
 /// the cost is bounded, so very different texts give one large splice instead.
 #[must_use]
-pub fn splices(before: &str, after: &str) -> Vec<Splice> {
-    let (start, end) = trim(before, after);
+pub fn compute_splices(before: &str, after: &str) -> Vec<TextSplice> {
+    let (start, end) = common_ends(before, after);
     let old = &before[start..before.len() - end];
     let new = &after[start..after.len() - end];
     let mut found = Vec::new();
     if old.is_empty() || new.is_empty() {
-        push(&mut found, start, old, new);
+        push_splice(&mut found, start, old, new);
         return found;
     }
-    let (old_pieces, new_pieces) = (pieces(old), pieces(new));
+    let (old_pieces, new_pieces) = (split_pieces(old), split_pieces(new));
     let Some(runs) = common_runs(&old_pieces, &new_pieces) else {
-        push(&mut found, start, old, new);
+        push_splice(&mut found, start, old, new);
         return found;
     };
     let (mut old_at, mut new_at) = (0, 0);
     let (mut old_piece, mut new_piece) = (0, 0);
-    for run in runs.iter().chain([&Run {
+    for run in runs.iter().chain([&CommonRun {
         old: old_pieces.len(),
         new: new_pieces.len(),
         length: 0,
@@ -39,7 +39,7 @@ pub fn splices(before: &str, after: &str) -> Vec<Splice> {
             .iter()
             .map(|piece| piece.len())
             .sum();
-        push(
+        push_splice(
             &mut found,
             start + old_at,
             &old[old_at..old_at + old_bytes],
@@ -58,12 +58,12 @@ pub fn splices(before: &str, after: &str) -> Vec<Splice> {
 }
 
 /// Adds one splice, without the text that both sides begin and end with.
-fn push(found: &mut Vec<Splice>, at: usize, old: &str, new: &str) {
-    let (start, end) = trim(old, new);
+fn push_splice(found: &mut Vec<TextSplice>, at: usize, old: &str, new: &str) {
+    let (start, end) = common_ends(old, new);
     let del = &old[start..old.len() - end];
     let ins = &new[start..new.len() - end];
     if !del.is_empty() || !ins.is_empty() {
-        found.push(Splice {
+        found.push(TextSplice {
             at: at + start,
             del: del.to_owned(),
             ins: ins.to_owned(),
@@ -73,7 +73,7 @@ fn push(found: &mut Vec<Splice>, at: usize, old: &str, new: &str) {
 
 /// Returns the lengths of the longest common start and, after it, of the longest common end, both
 /// on character boundaries.
-fn trim(one: &str, other: &str) -> (usize, usize) {
+fn common_ends(one: &str, other: &str) -> (usize, usize) {
     let same = |(a, b): &(&u8, &u8)| a == b;
     let mut start = one
         .bytes()
@@ -99,12 +99,12 @@ fn trim(one: &str, other: &str) -> (usize, usize) {
 
 /// Splits after line ends and commas: small enough for a minified document, without knowing the
 /// format.
-fn pieces(text: &str) -> Vec<&str> {
+fn split_pieces(text: &str) -> Vec<&str> {
     text.split_inclusive(['\n', ',']).collect()
 }
 
 /// A stretch of pieces that both sides have.
-struct Run {
+struct CommonRun {
     old: usize,
     new: usize,
     length: usize,
@@ -112,7 +112,7 @@ struct Run {
 
 /// Returns the common stretches on a shortest edit path (Myers' greedy search), or `None` if the
 /// texts differ too much.
-fn common_runs(old: &[&str], new: &[&str]) -> Option<Vec<Run>> {
+fn common_runs(old: &[&str], new: &[&str]) -> Option<Vec<CommonRun>> {
     let (old_len, new_len) = (old.len(), new.len());
     let edits_max = EDITS_MAX.min(old_len + new_len);
     let mut comparisons = 0;
@@ -168,7 +168,7 @@ fn first_step(previous: Option<&Vec<usize>>, edits: usize, k: usize) -> usize {
     }
 }
 
-fn walk_back(reach: &[Vec<usize>], old_len: usize, new_len: usize) -> Vec<Run> {
+fn walk_back(reach: &[Vec<usize>], old_len: usize, new_len: usize) -> Vec<CommonRun> {
     let mut runs = Vec::new();
     let (mut x, mut y) = (old_len, new_len);
     for edits in (0..reach.len()).rev() {
@@ -177,7 +177,7 @@ fn walk_back(reach: &[Vec<usize>], old_len: usize, new_len: usize) -> Vec<Run> {
         let entry = first_step(previous, edits, k);
         let length = x - entry;
         if length > 0 {
-            runs.push(Run {
+            runs.push(CommonRun {
                 old: entry,
                 new: y - length,
                 length,

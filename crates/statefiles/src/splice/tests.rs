@@ -4,17 +4,20 @@ use std::fmt::Write as _;
 
 use proptest::prelude::*;
 
-use super::{Misfit, Splice, apply, invert, splices};
+use super::{SpliceMisfit, TextSplice, apply_splices, compute_splices, invert_splices};
 
-fn check(before: &str, after: &str) -> Vec<Splice> {
-    let found = splices(before, after);
-    assert_eq!(apply(before, &found).as_deref(), Ok(after));
-    assert_eq!(apply(after, &invert(&found)).as_deref(), Ok(before));
+fn check(before: &str, after: &str) -> Vec<TextSplice> {
+    let found = compute_splices(before, after);
+    assert_eq!(apply_splices(before, &found).as_deref(), Ok(after));
+    assert_eq!(
+        apply_splices(after, &invert_splices(&found)).as_deref(),
+        Ok(before)
+    );
     found
 }
 
-fn splice(at: usize, del: &str, ins: &str) -> Splice {
-    Splice {
+fn splice(at: usize, del: &str, ins: &str) -> TextSplice {
+    TextSplice {
         at,
         del: del.to_owned(),
         ins: ins.to_owned(),
@@ -79,22 +82,25 @@ fn very_different_large_texts_stay_affordable() {
 
 #[test]
 fn splices_for_another_text_are_refused() {
-    let found = splices("status: a\n", "status: b\n");
-    assert_eq!(apply("status: x\n", &found), Err(Misfit { at: 8 }));
-    assert_eq!(apply("", &found), Err(Misfit { at: 8 }));
+    let found = compute_splices("status: a\n", "status: b\n");
     assert_eq!(
-        apply("가", &[splice(1, "", "x")]),
-        Err(Misfit { at: 1 }),
+        apply_splices("status: x\n", &found),
+        Err(SpliceMisfit { at: 8 })
+    );
+    assert_eq!(apply_splices("", &found), Err(SpliceMisfit { at: 8 }));
+    assert_eq!(
+        apply_splices("가", &[splice(1, "", "x")]),
+        Err(SpliceMisfit { at: 1 }),
         "inside a character"
     );
     assert_eq!(
-        apply("ab", &[splice(1, "b", ""), splice(0, "a", "")]),
-        Err(Misfit { at: 0 }),
+        apply_splices("ab", &[splice(1, "b", ""), splice(0, "a", "")]),
+        Err(SpliceMisfit { at: 0 }),
         "out of order"
     );
     assert_eq!(
-        apply("ab", &[splice(usize::MAX, "b", "")]),
-        Err(Misfit { at: usize::MAX })
+        apply_splices("ab", &[splice(usize::MAX, "b", "")]),
+        Err(SpliceMisfit { at: usize::MAX })
     );
 }
 

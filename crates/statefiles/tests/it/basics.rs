@@ -1,8 +1,8 @@
 //! One process, no faults: what each operation leaves on disk.
 
 use bowline_statefiles::{
-    Change, Error, Layout, RealDisk, Request, Rescue, Situation, Source, StateFile, UpdateError,
-    append_line, kind,
+    DocumentChange, FileLayout, FileSituation, RealDisk, RepairCallbacks, RepairSource, StateFile,
+    StateFileError, UpdateError, WriteRequest, append_line, kind,
 };
 
 use crate::support::{
@@ -13,7 +13,7 @@ use crate::support::{
 fn a_life_of_one_file() {
     let place = Place::on_disk();
     let file = place.file();
-    assert_eq!(file.load().unwrap().situation, Situation::Absent);
+    assert_eq!(file.load().unwrap().situation, FileSituation::Absent);
     assert_eq!(place.names(), [""; 0], "reading writes nothing");
 
     set(&file, "a\n").unwrap();
@@ -29,11 +29,14 @@ fn a_life_of_one_file() {
     );
 
     let snapshot = file.load().unwrap();
-    assert_eq!((snapshot.situation, snapshot.seq), (Situation::Clean, 2));
+    assert_eq!(
+        (snapshot.situation, snapshot.seq),
+        (FileSituation::Clean, 2)
+    );
     let kinds: Vec<_> = file
-        .history()
+        .read_history()
         .unwrap()
-        .lines()
+        .effective_lines()
         .map(|line| (line.seq, line.kind.clone()))
         .collect();
     assert_eq!(kinds, [(1, "change".to_owned()), (2, "change".to_owned())]);
@@ -41,15 +44,15 @@ fn a_life_of_one_file() {
     assert_eq!(document_at(&file, 2).unwrap().as_deref(), Some("a\nb\n"));
     assert!(matches!(
         document_at(&file, 3),
-        Err(Error::NoSuchVersion { seq: 3, .. })
+        Err(StateFileError::NoSuchVersion { seq: 3, .. })
     ));
 }
 
 #[test]
 fn a_refusal_leaves_no_trace() {
     let place = Place::new();
-    let file = StateFile::new(Layout::new(place.path("deep/er/state.json")));
-    let refused = file.update(&request("r"), |_| Err::<Option<Change>, _>("no"));
+    let file = StateFile::new(FileLayout::new(place.path("deep/er/state.json")));
+    let refused = file.update(&request("r"), |_| Err::<Option<DocumentChange>, _>("no"));
     assert!(matches!(refused, Err(UpdateError::Refused("no"))));
     let kept = file.update(&request("r"), |_| Ok::<_, &str>(None)).unwrap();
     assert_eq!(kept.seq, None);
@@ -67,14 +70,14 @@ fn an_unmanaged_file_is_adopted_with_its_first_version() {
     let place = Place::new();
     place.write("state.json", "\u{feff}{\r\n \"n\": 0.90\r\n}");
     let file = place.file();
-    assert_eq!(file.load().unwrap().situation, Situation::Unmanaged);
+    assert_eq!(file.load().unwrap().situation, FileSituation::Unmanaged);
     add(&file, "x").unwrap();
     assert_eq!(
         place.read("state.json"),
         "\u{feff}{\r\n \"n\": 0.90\r\n}x\n",
         "no byte but ours"
     );
-    let lines = file.history().unwrap().written().to_vec();
+    let lines = file.read_history().unwrap().all_lines().to_vec();
     assert_eq!(
         lines
             .iter()
@@ -109,11 +112,11 @@ fn an_outside_edit_is_reported_adopted_and_can_be_undone() {
     assert_eq!(snapshot.text().unwrap(), Some("a\nB\nc\n"));
     let updated = add(&file, "d").unwrap();
     assert!(
-        matches!(updated.snapshot.situation, Situation::Outside { .. }),
+        matches!(updated.snapshot.situation, FileSituation::Outside { .. }),
         "the decision knew"
     );
-    assert_eq!(file.load().unwrap().situation, Situation::Clean);
-    let versions = file.history().unwrap().versions(2);
+    assert_eq!(file.load().unwrap().situation, FileSituation::Clean);
+    let versions = file.read_history().unwrap().versions(2);
     let seen: Vec<_> = versions
         .iter()
         .map(|version| (version.line.kind.as_str(), version.after.as_deref()))
@@ -144,10 +147,10 @@ fn an_outside_edit_without_any_source_is_adopted_whole() {
     place.write("state.json", "z\n");
     assert_eq!(
         file.load().unwrap().situation,
-        Situation::Outside { ours: None }
+        FileSituation::Outside { ours: None }
     );
     add(&file, "y").unwrap();
-    let lines = file.history().unwrap().written().to_vec();
+    let lines = file.read_history().unwrap().all_lines().to_vec();
     let kinds: Vec<_> = lines.iter().map(|line| line.kind.as_str()).collect();
     // The backup was nothing of ours: it is kept under another name instead of being written over.
     assert_eq!(kinds, ["change", "aside", "outside", "change"]);
@@ -160,8 +163,8 @@ fn an_outside_edit_without_any_source_is_adopted_whole() {
 fn a_look_with_its_history_has_every_line_up_to_it() {
     let place = Place::new();
     let file = place.file().with_history().with_journal_bytes_max(600);
-    let numbers = |seen: &bowline_statefiles::Snapshot| -> Vec<u64> {
-        let lines = seen.history.as_ref().unwrap().written();
+    let numbers = |seen: &bowline_statefiles::FileSnapshot| -> Vec<u64> {
+        let lines = seen.history.as_ref().unwrap().all_lines();
         lines.iter().map(|line| line.seq).collect()
     };
     for round in 1..12 {
@@ -186,7 +189,7 @@ fn a_removed_file_is_missing_not_absent() {
     std::fs::remove_file(place.main()).unwrap();
     assert_eq!(
         file.load().unwrap().situation,
-        Situation::Missing {
+        FileSituation::Missing {
             ours: Some("a\n".to_owned())
         }
     );
@@ -198,7 +201,7 @@ fn a_removed_file_is_missing_not_absent() {
     );
     assert_eq!(document_at(&file, 1).unwrap().as_deref(), Some("a\n"));
     assert_eq!(document_at(&file, 2).unwrap(), None);
-    assert_eq!(file.load().unwrap().situation, Situation::Clean);
+    assert_eq!(file.load().unwrap().situation, FileSituation::Clean);
 }
 
 #[test]
@@ -210,16 +213,19 @@ fn the_version_before_the_last_change_rolls_forward() {
     place.write("state.json", "a\n");
     place.write(".state.json.bowline-swap", "b\n");
     let snapshot = file.load().unwrap();
-    assert_eq!(snapshot.situation, Situation::RolledForward { lines: 1 });
+    assert_eq!(
+        snapshot.situation,
+        FileSituation::RolledForward { lines: 1 }
+    );
     assert_eq!(snapshot.text().unwrap(), Some("b\n"));
     assert_eq!(place.read("state.json"), "a\n", "a reader writes nothing");
     let updated = add(&file, "c").unwrap();
     assert_eq!(
         updated.snapshot.situation,
-        Situation::RolledForward { lines: 1 }
+        FileSituation::RolledForward { lines: 1 }
     );
     assert_eq!(place.read("state.json"), "b\nc\n");
-    assert_eq!(file.history().unwrap().written().len(), 3);
+    assert_eq!(file.read_history().unwrap().all_lines().len(), 3);
 }
 
 #[test]
@@ -252,7 +258,7 @@ fn a_no_change_with_a_transition_is_one_line_and_no_replace() {
 fn companions_can_live_elsewhere() {
     let place = Place::new();
     let layout =
-        Layout::new(place.path("work/state.json")).with_side_folder(place.path("own/side"));
+        FileLayout::new(place.path("work/state.json")).with_side_folder(place.path("own/side"));
     let file = StateFile::new(layout);
     set(&file, "a\n").unwrap();
     set(&file, "b\n").unwrap();
@@ -268,13 +274,15 @@ fn important_changes_leave_dated_copies_of_the_version_before() {
     let place = Place::new();
     let file = place.archived_file();
     for n in 0..6_i64 {
-        let request = Request {
+        let request = WriteRequest {
             now_ms: NOW_MS + n / 2 * 1000,
             ..request("r")
         };
         let text = format!("{n}\n");
         let made = match n {
-            1 => make(&file, &request, |_| Change::to(text.clone())),
+            1 => make(&file, &request, |_| {
+                DocumentChange::replace_with(text.clone())
+            }),
             _ => set_important(&file, &request, &text),
         };
         made.unwrap();
@@ -293,46 +301,54 @@ fn important_changes_leave_dated_copies_of_the_version_before() {
 
 #[test]
 fn recovery_takes_the_first_good_source() {
-    let check =
-        |damage: &dyn Fn(&Place), good: &dyn Fn(&str) -> bool, source: Source, text: &str| {
-            let place = Place::new();
-            let file = place.archived_file();
-            for n in ["one", "two", "three"] {
-                set_important(&file, &request("r"), n).unwrap();
-            }
-            damage(&place);
-            let rescue = Rescue {
-                rebuild: &|| Some("rebuilt".to_owned()),
-                empty: &|| Some("empty".to_owned()),
-                ..rescue(good)
-            };
-            let recovered = file
-                .recover(&request("fix"), "does not parse", &rescue)
-                .unwrap();
-            let source = match source {
-                Source::Backup(name) => Source::Backup(place.folder.path().join(name)),
-                Source::Archive(name) => Source::Archive(place.folder.path().join(name)),
-                other => other,
-            };
-            assert_eq!((recovered.source, recovered.text.as_str()), (source, text));
-            assert_eq!(place.read("state.json"), text);
-            let snapshot = file.load().unwrap();
-            assert_eq!(snapshot.situation, Situation::Clean);
-            if let Some(aside) = &recovered.set_aside {
-                assert_eq!(*aside, place.path(&format!("state.json.damaged-{STAMP}")));
-                assert!(
-                    !good(&String::from_utf8_lossy(&std::fs::read(aside).unwrap())),
-                    "the damaged one was kept"
-                );
-                let line = file.history().unwrap().written().last().unwrap().clone();
-                assert_eq!(line.kind, kind::REPAIR);
-                assert!(
-                    line.note.starts_with("does not parse; restored from "),
-                    "{}",
-                    line.note
-                );
-            }
+    let check = |damage: &dyn Fn(&Place),
+                 good: &dyn Fn(&str) -> bool,
+                 source: RepairSource,
+                 text: &str| {
+        let place = Place::new();
+        let file = place.archived_file();
+        for n in ["one", "two", "three"] {
+            set_important(&file, &request("r"), n).unwrap();
+        }
+        damage(&place);
+        let rescue = RepairCallbacks {
+            rebuild: &|| Some("rebuilt".to_owned()),
+            empty: &|| Some("empty".to_owned()),
+            ..rescue(good)
         };
+        let recovered = file
+            .recover_document(&request("fix"), "does not parse", &rescue)
+            .unwrap();
+        let source = match source {
+            RepairSource::Backup(name) => RepairSource::Backup(place.folder.path().join(name)),
+            RepairSource::Archive(name) => RepairSource::Archive(place.folder.path().join(name)),
+            other => other,
+        };
+        assert_eq!((recovered.source, recovered.text.as_str()), (source, text));
+        assert_eq!(place.read("state.json"), text);
+        let snapshot = file.load().unwrap();
+        assert_eq!(snapshot.situation, FileSituation::Clean);
+        if let Some(aside) = &recovered.set_aside {
+            assert_eq!(*aside, place.path(&format!("state.json.damaged-{STAMP}")));
+            assert!(
+                !good(&String::from_utf8_lossy(&std::fs::read(aside).unwrap())),
+                "the damaged one was kept"
+            );
+            let line = file
+                .read_history()
+                .unwrap()
+                .all_lines()
+                .last()
+                .unwrap()
+                .clone();
+            assert_eq!(line.kind, kind::REPAIR);
+            assert!(
+                line.note.starts_with("does not parse; restored from "),
+                "{}",
+                line.note
+            );
+        }
+    };
     let broken = |place: &Place| place.write("state.json", b"{\xff");
     let gone = |place: &Place| std::fs::remove_file(place.main()).unwrap();
     let no_journal = |place: &Place| {
@@ -342,43 +358,53 @@ fn recovery_takes_the_first_good_source() {
     check(
         &broken,
         &|text| ["two", "three"].contains(&text),
-        Source::Journal,
+        RepairSource::Journal,
         "three",
     );
     check(
         &gone,
         &|text| ["two", "three"].contains(&text),
-        Source::Journal,
+        RepairSource::Journal,
         "three",
     );
     check(
         &no_journal,
         &|text| text == "two",
-        Source::Backup("state.json.bak".into()),
+        RepairSource::Backup("state.json.bak".into()),
         "two",
     );
     let first_copy = format!("backup/state-{STAMP}.json");
     check(
         &no_journal,
         &|text| text == "one",
-        Source::Archive(first_copy.into()),
+        RepairSource::Archive(first_copy.into()),
         "one",
     );
     // The journal knows an older version than the newest: better than none, and told as what it is.
     check(
         &broken,
         &|text| text == "one",
-        Source::Version { seq: 1 },
+        RepairSource::Version { seq: 1 },
         "one",
     );
     check(
         &broken,
         &|text| text == "rebuilt",
-        Source::Rebuilt,
+        RepairSource::Rebuilt,
         "rebuilt",
     );
-    check(&broken, &|text| text == "empty", Source::Empty, "empty");
-    check(&|_| {}, &|text| text == "three", Source::Intact, "three");
+    check(
+        &broken,
+        &|text| text == "empty",
+        RepairSource::Empty,
+        "empty",
+    );
+    check(
+        &|_| {},
+        &|text| text == "three",
+        RepairSource::Intact,
+        "three",
+    );
 }
 
 #[test]
@@ -390,7 +416,7 @@ fn text_that_is_not_utf8_can_be_read_and_not_updated() {
     assert_eq!(snapshot.bytes.as_deref(), Some(&b"ab\xff"[..]));
     assert!(matches!(
         snapshot.text(),
-        Err(Error::NotUtf8 { valid_bytes: 2, .. })
+        Err(StateFileError::NotUtf8 { valid_bytes: 2, .. })
     ));
     assert_eq!(set(&file, "x").unwrap_err().code(), "not_utf8");
     assert_eq!(place.names(), ["state.json"]);
@@ -401,13 +427,15 @@ fn a_removal_is_ours_and_what_comes_back_is_not() {
     let place = Place::new();
     let file = place.file();
     set(&file, "a\n").unwrap();
-    let gone = file.update(&request("gone"), |_| Ok::<_, &str>(Some(Change::removal())));
+    let gone = file.update(&request("gone"), |_| {
+        Ok::<_, &str>(Some(DocumentChange::removal()))
+    });
     assert_eq!(gone.unwrap().seq, Some(2));
     assert_eq!(
         place.names(),
         ["state.json.bak", "state.json.journal.jsonl"]
     );
-    assert_eq!(file.load().unwrap().situation, Situation::Absent);
+    assert_eq!(file.load().unwrap().situation, FileSituation::Absent);
     assert_eq!(document_at(&file, 2).unwrap(), None);
     assert_eq!(document_at(&file, 1).unwrap().as_deref(), Some("a\n"));
 
@@ -415,12 +443,12 @@ fn a_removal_is_ours_and_what_comes_back_is_not() {
     for text in ["a\n", "b\n"] {
         place.write("state.json", text);
         let snapshot = file.load().unwrap();
-        assert_eq!(snapshot.situation, Situation::Outside { ours: None });
+        assert_eq!(snapshot.situation, FileSituation::Outside { ours: None });
         assert_eq!(snapshot.text().unwrap(), Some(text));
     }
     add(&file, "c").unwrap();
     assert_eq!(place.read("state.json"), "b\nc\n");
-    assert_eq!(file.load().unwrap().situation, Situation::Clean);
+    assert_eq!(file.load().unwrap().situation, FileSituation::Clean);
 }
 
 #[test]
@@ -442,12 +470,12 @@ fn copies_sort_by_their_sequence_and_not_by_a_clock_that_was_ahead() {
     // An hour ahead for two copies, then right again; more copies in one second than are kept.
     let hours = [1, 1, 0, 0, 0, 0, 0];
     for (n, hour) in hours.into_iter().enumerate() {
-        let request = Request {
+        let request = WriteRequest {
             now_ms: NOW_MS + hour * 3_600_000,
             ..request("r")
         };
-        let copy = file.archive(&request, &|_| true).unwrap().unwrap();
-        let copies = file.archived().unwrap();
+        let copy = file.archive_copy(&request, &|_| true).unwrap().unwrap();
+        let copies = file.archived_copies().unwrap();
         assert_eq!(copies[0], copy, "the newest is the one just made");
         assert_eq!(
             std::fs::read_to_string(&copy).unwrap(),
@@ -457,7 +485,7 @@ fn copies_sort_by_their_sequence_and_not_by_a_clock_that_was_ahead() {
         set(&file, &format!("{}\n", n + 1)).unwrap();
     }
     let kept: Vec<_> = file
-        .archived()
+        .archived_copies()
         .unwrap()
         .iter()
         .map(|path| std::fs::read_to_string(path).unwrap())

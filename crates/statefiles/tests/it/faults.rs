@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use bowline_statefiles::{Disk, Error};
-use bowline_test_support::{Fault, FaultyDisk};
+use bowline_statefiles::{Disk, StateFileError};
+use bowline_test_support::{DiskFault, FaultyDisk};
 
 use crate::scenario::{self, Scenario, Told};
 use crate::support::Place;
@@ -16,7 +16,7 @@ enum Length {
     ForGood,
 }
 
-fn fail_everywhere(scenario: &Scenario, fault: Fault, length: Length, plain: bool) -> u64 {
+fn fail_everywhere(scenario: &Scenario, fault: DiskFault, length: Length, plain: bool) -> u64 {
     for at in 1.. {
         let place = Place::new();
         (scenario.prepare)(place.folder.path());
@@ -25,7 +25,7 @@ fn fail_everywhere(scenario: &Scenario, fault: Fault, length: Length, plain: boo
             disk = disk.in_a_row(2);
         }
         if plain {
-            disk = disk.plain();
+            disk = disk.without_modern_operations();
         }
         let disk = Arc::new(disk);
         let file = scenario::open(
@@ -37,12 +37,12 @@ fn fail_everywhere(scenario: &Scenario, fault: Fault, length: Length, plain: boo
         let done = (scenario.act)(&file, &mut |text| acknowledged = Some(text.to_owned()));
         let context = format!(
             "operation {at} ({:?}) {fault:?}, {length:?}, plain {plain}: {:?}",
-            disk.hit(),
+            disk.failed_operation(),
             done.as_ref().err()
         );
         let told = match &done {
             Ok(()) => Told::Done,
-            Err(error @ Error::Unfinished { .. }) => {
+            Err(error @ StateFileError::Unfinished { .. }) => {
                 assert!(std::error::Error::source(error).is_some(), "{context}");
                 Told::Committed
             }
@@ -57,7 +57,7 @@ fn fail_everywhere(scenario: &Scenario, fault: Fault, length: Length, plain: boo
             plain,
             &context,
         );
-        if disk.hit().is_none() {
+        if disk.failed_operation().is_none() {
             done.unwrap();
             return at - 1;
         }
@@ -68,7 +68,7 @@ fn fail_everywhere(scenario: &Scenario, fault: Fault, length: Length, plain: boo
 fn every_operation_failing_once_or_for_good(scenario: &Scenario) {
     for plain in [false, true] {
         for length in [Length::Once, Length::Twice, Length::ForGood] {
-            for fault in [Fault::Io, Fault::Full] {
+            for fault in [DiskFault::Io, DiskFault::Full] {
                 let operations = fail_everywhere(scenario, fault, length, plain);
                 assert!(operations > 10, "only {operations} operations");
             }

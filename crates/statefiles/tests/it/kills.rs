@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use bowline_test_support::{Fault, FaultyDisk};
+use bowline_test_support::{DiskFault, FaultyDisk};
 
 use crate::children::child;
 use crate::scenario::{self, Scenario};
@@ -16,8 +16,12 @@ const ACKNOWLEDGED: &str = "acknowledged.txt";
 /// In the child: acts until killed.
 pub(crate) fn act(folder: &Path, name: &str, at: u64, plain: bool) {
     let scenario = scenario::named(name);
-    let disk = FaultyDisk::new(at, Fault::Kill, false);
-    let disk = Arc::new(if plain { disk.plain() } else { disk });
+    let disk = FaultyDisk::new(at, DiskFault::Kill, false);
+    let disk = Arc::new(if plain {
+        disk.without_modern_operations()
+    } else {
+        disk
+    });
     let file = scenario::open(folder, Some(disk.clone()), scenario.journal_bytes_max);
     (scenario.act)(&file, &mut |text| {
         std::fs::write(folder.join(ACKNOWLEDGED), text).unwrap()

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use bowline_statefiles::{Error, FOREIGN_LOCK_FRESH_MS, Incident, Owner, Request, StateFile};
-use bowline_test_support::{Fault, FaultyDisk};
+use bowline_statefiles::{
+    FOREIGN_LOCK_FRESH_MS, Incident, LockHolder, StateFile, StateFileError, WriteRequest,
+};
+use bowline_test_support::{DiskFault, FaultyDisk};
 
 use crate::support::{Place, request, set};
 
@@ -16,14 +18,14 @@ fn impatient(place: &Place) -> StateFile {
 }
 
 /// A request made `later_ms` after the lock file was written.
-fn later(place: &Place, later_ms: i64) -> Request {
+fn later(place: &Place, later_ms: i64) -> WriteRequest {
     let modified = std::fs::metadata(place.path(LOCK))
         .unwrap()
         .modified()
         .unwrap();
     let since = modified.duration_since(std::time::UNIX_EPOCH).unwrap();
     let now_ms = i64::try_from(since.as_millis()).unwrap() + later_ms;
-    Request {
+    WriteRequest {
         now_ms,
         ..request("later")
     }
@@ -33,15 +35,19 @@ fn later(place: &Place, later_ms: i64) -> Request {
 fn the_second_is_told_who_is_first() {
     let place = Place::new();
     for plain in [false, true] {
-        let disk = FaultyDisk::new(0, Fault::Io, false);
-        let disk = std::sync::Arc::new(if plain { disk.plain() } else { disk });
+        let disk = FaultyDisk::new(0, DiskFault::Io, false);
+        let disk = std::sync::Arc::new(if plain {
+            disk.without_modern_operations()
+        } else {
+            disk
+        });
         let file = impatient(&place).with_disk(disk);
-        let held = file.hold(&request("first")).unwrap();
-        let owner: Owner = serde_json::from_str(&place.read(LOCK)).unwrap();
+        let held = file.lock_for_writing(&request("first")).unwrap();
+        let owner: LockHolder = serde_json::from_str(&place.read(LOCK)).unwrap();
         assert_eq!((owner.bowline, owner.pid), (1, Some(std::process::id())));
         assert!(owner.start.is_some_and(|ticks| ticks > 0) && !owner.host.is_empty());
-        match file.hold(&request("second")) {
-            Err(Error::Locked {
+        match file.lock_for_writing(&request("second")) {
+            Err(StateFileError::Locked {
                 owner: named,
                 waited_ms,
                 ..
@@ -67,7 +73,7 @@ fn the_second_is_told_who_is_first() {
 #[test]
 fn a_waiter_gets_the_lock_when_it_is_released() {
     let place = Place::new();
-    let held = place.file().hold(&request("first")).unwrap();
+    let held = place.file().lock_for_writing(&request("first")).unwrap();
     let file = place.file().with_lock_wait(Duration::from_secs(60));
     std::thread::scope(|scope| {
         let waiter = scope.spawn(move || set(&file, "second\n").map(|_| ()));
@@ -85,7 +91,7 @@ fn the_leftover_of_a_dead_process_is_taken_at_once() {
         format!("{{\"bowline\":1,\"pid\":{NOBODY},\"what\":\"died\"}}\n"),
     );
     let file = place.file().with_lock_wait(Duration::ZERO);
-    let held = file.hold(&request("r")).unwrap();
+    let held = file.lock_for_writing(&request("r")).unwrap();
     assert_eq!(held.snapshot().findings, []);
     assert!(
         place
@@ -116,7 +122,7 @@ fn a_foreign_lock_is_honoured_while_it_may_be_alive() {
         place.write(LOCK, content);
         let context = format!("{content:?} after {age_ms} ms");
         let request = later(&place, age_ms);
-        match impatient(&place).hold(&request) {
+        match impatient(&place).lock_for_writing(&request) {
             Ok(held) if taken => {
                 let findings: Vec<_> = held
                     .snapshot()
@@ -128,7 +134,7 @@ fn a_foreign_lock_is_honoured_while_it_may_be_alive() {
                 drop(held);
                 assert_eq!(place.names(), [""; 0], "{context}");
             }
-            Err(Error::Locked { owner, .. }) if !taken => {
+            Err(StateFileError::Locked { owner, .. }) if !taken => {
                 assert_eq!(owner.bowline, 0, "{context}");
                 assert_eq!(place.read(LOCK), content, "{context}: left as it was");
             }
@@ -140,7 +146,7 @@ fn a_foreign_lock_is_honoured_while_it_may_be_alive() {
 #[test]
 fn a_newer_lock_of_somebody_else_is_not_removed() {
     let place = Place::new();
-    let held = place.file().hold(&request("r")).unwrap();
+    let held = place.file().lock_for_writing(&request("r")).unwrap();
     std::fs::remove_file(place.path(LOCK)).unwrap();
     place.write(LOCK, "mine");
     drop(held);
@@ -152,7 +158,10 @@ fn a_folder_as_lock_is_respected() {
     let place = Place::new();
     std::fs::create_dir(place.path(LOCK)).unwrap();
     assert_eq!(
-        impatient(&place).hold(&request("r")).unwrap_err().code(),
+        impatient(&place)
+            .lock_for_writing(&request("r"))
+            .unwrap_err()
+            .code(),
         "locked"
     );
 }

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use bowline_statefiles::{Change, Error, Incident, Situation, StateFile, UpdateError, kind};
-use bowline_test_support::drill::one_story;
-use bowline_test_support::{Fault, FaultyDisk, wait_until};
+use bowline_statefiles::{
+    DocumentChange, FileSituation, Incident, StateFile, StateFileError, UpdateError, kind,
+};
+use bowline_test_support::drill::check_journal;
+use bowline_test_support::{DiskFault, FaultyDisk, wait_until};
 use serde_json::value::RawValue;
 
 use crate::support::{Place, STAMP, add, good_disk, outside, request, set, state_file};
@@ -28,7 +30,11 @@ fn meddled(
     act: impl Fn(&Path) + Send + Sync + 'static,
 ) -> StateFile {
     let disk = good_disk();
-    let disk = if plain { disk.plain() } else { disk };
+    let disk = if plain {
+        disk.without_modern_operations()
+    } else {
+        disk
+    };
     place.meddled_file(operation, disk, move |before, path| {
         if before + 1 == nth {
             act(path);
@@ -47,7 +53,7 @@ fn the_change_is_made_again_on_their_version() {
         let updated = add(&file, "ours").unwrap();
         assert_eq!(updated.snapshot.situation, outside("a\n"));
         assert_eq!(place.read("state.json"), "a\ntheirs\nours\n");
-        let lines = one_story(&file).unwrap();
+        let lines = check_journal(&file).unwrap();
         let told: Vec<_> = lines
             .iter()
             .map(|line| (line.seq, line.kind.as_str(), line.voids))
@@ -62,14 +68,14 @@ fn the_change_is_made_again_on_their_version() {
             ]
         );
         assert_eq!(updated.seq, Some(4));
-        let versions = file.history().unwrap().versions(0);
+        let versions = file.read_history().unwrap().versions(0);
         let seqs: Vec<_> = versions.iter().map(|version| version.line.seq).collect();
         assert_eq!(
             seqs,
             [1, 3, 4],
             "the change that was taken back is not told"
         );
-        assert_eq!(file.load().unwrap().situation, Situation::Clean);
+        assert_eq!(file.load().unwrap().situation, FileSituation::Clean);
     }
 }
 
@@ -82,15 +88,15 @@ fn a_refusal_on_their_version_leaves_theirs_in_place() {
     });
     let effects = RawValue::from_string("[\"spawn\"]".to_owned()).unwrap();
     let refused = file.update(&request("r"), |now| match now.text().unwrap() {
-        Some("a\n") => Ok(Some(Change {
+        Some("a\n") => Ok(Some(DocumentChange {
             effects: Some(effects.clone()),
-            ..Change::to("b\n")
+            ..DocumentChange::replace_with("b\n")
         })),
         other => Err(other.map(str::to_owned)),
     });
     assert!(matches!(refused, Err(UpdateError::Refused(Some(seen))) if seen == "closed\n"));
     assert_eq!(place.read("state.json"), "closed\n");
-    assert_eq!(file.load().unwrap().situation, Situation::Clean);
+    assert_eq!(file.load().unwrap().situation, FileSituation::Clean);
     assert_eq!(
         file.pending_effects().unwrap().len(),
         0,
@@ -109,8 +115,8 @@ fn yet_another_version_while_theirs_is_put_back() {
     });
     add(&file, "ours").unwrap();
     assert_eq!(place.read("state.json"), "a\nx\ny\nours\n");
-    one_story(&file).unwrap();
-    assert_eq!(file.load().unwrap().situation, Situation::Clean);
+    check_journal(&file).unwrap();
+    assert_eq!(file.load().unwrap().situation, FileSituation::Clean);
 }
 
 #[test]
@@ -123,8 +129,8 @@ fn removed_in_the_same_moment() {
         });
         add(&file, "ours").unwrap();
         assert_eq!(place.read("state.json"), "ours\n");
-        one_story(&file).unwrap();
-        assert_eq!(file.load().unwrap().situation, Situation::Clean);
+        check_journal(&file).unwrap();
+        assert_eq!(file.load().unwrap().situation, FileSituation::Clean);
     }
 }
 
@@ -139,8 +145,8 @@ fn created_in_the_same_moment() {
         });
         add(&file, "ours").unwrap();
         assert_eq!(place.read("state.json"), "theirs\nours\n");
-        one_story(&file).unwrap();
-        assert_eq!(file.load().unwrap().situation, Situation::Clean);
+        check_journal(&file).unwrap();
+        assert_eq!(file.load().unwrap().situation, FileSituation::Clean);
     }
 }
 
@@ -171,15 +177,15 @@ fn somebody_who_never_stops_is_named() {
         move_in(path, &format!("{before}\n"));
     });
     let error = add(&file, "ours").unwrap_err();
-    let contended = |error: &Error| error.code() == "contended";
-    let inner =
-        std::error::Error::source(&error).and_then(|source| source.downcast_ref::<Box<Error>>());
+    let contended = |error: &StateFileError| error.code() == "contended";
+    let inner = std::error::Error::source(&error)
+        .and_then(|source| source.downcast_ref::<Box<StateFileError>>());
     assert!(
         contended(&error) || inner.is_some_and(|inner| contended(inner)),
         "{error:?}"
     );
     add(&place.file(), "later").unwrap();
-    one_story(&place.file()).unwrap();
+    check_journal(&place.file()).unwrap();
 }
 
 /// Whatever fails while their version is between the names, it is not lost without a word.
@@ -188,7 +194,7 @@ fn their_version_survives_a_failure_at_every_operation() {
     for at in 1.. {
         let place = Place::new();
         set(&place.file(), "a\n").unwrap();
-        let disk = FaultyDisk::new(at, Fault::Io, true);
+        let disk = FaultyDisk::new(at, DiskFault::Io, true);
         let disk = Arc::new(place.meddled("exchange", disk, |before, path| {
             if before == 0 {
                 move_in(path, "a\ntheirs\n");
@@ -197,16 +203,19 @@ fn their_version_survives_a_failure_at_every_operation() {
         let done = add(&place.file().with_disk(disk.clone()), "ours");
         let next = add(&place.file(), "next").unwrap();
         let text = String::from_utf8(next.snapshot.bytes.unwrap()).unwrap();
-        let context = format!("operation {at} ({:?}): {done:?} then {text:?}", disk.hit());
-        one_story(&place.file()).unwrap_or_else(|error| panic!("{context}: {error}"));
-        let lines = place.file().history().unwrap().written().to_vec();
+        let context = format!(
+            "operation {at} ({:?}): {done:?} then {text:?}",
+            disk.failed_operation()
+        );
+        check_journal(&place.file()).unwrap_or_else(|error| panic!("{context}: {error}"));
+        let lines = place.file().read_history().unwrap().all_lines().to_vec();
         let told = lines.iter().any(|line| line.kind == kind::OUTSIDE);
         assert!(text.starts_with("a\n"), "{context}");
         let exchanged = text.contains("theirs");
         assert!(exchanged == told, "{context}");
         if done.is_ok() {
             assert!(text.contains("ours"), "{context}");
-            if disk.hit().is_none() {
+            if disk.failed_operation().is_none() {
                 assert_eq!(text, "a\ntheirs\nours\nnext\n");
                 return;
             }
@@ -233,7 +242,7 @@ fn a_removed_lock_file_lets_nobody_in_beside_a_live_writer() {
             let (tried, locks) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
             let watched = tried.clone();
             // It locks its own lock file, then the journal; whatever it does after that, it has tried both.
-            let theirs = good_disk().meddled(move |name| {
+            let theirs = good_disk().with_hook(move |name| {
                 let before = match name {
                     "try_lock" => locks.fetch_add(1, Ordering::SeqCst),
                     _ => locks.load(Ordering::SeqCst),
@@ -253,7 +262,7 @@ fn a_removed_lock_file_lets_nobody_in_beside_a_live_writer() {
     assert_eq!((first.seq, second.seq), (Some(2), Some(3)));
     assert_eq!(place.read("state.json"), "a\nfirst\nsecond\n");
     assert_eq!(second.snapshot.findings, [Incident::LockRemoved]);
-    one_story(&place.file()).unwrap();
+    check_journal(&place.file()).unwrap();
 }
 
 /// A program that writes through a file it opened before our exchange writes into the backup, unseen.
@@ -320,9 +329,9 @@ fn a_swap_file_that_does_not_belong_to_the_last_change_takes_nothing_back() {
     assert_eq!(told.snapshot.findings, [Incident::KeptAside { path: kept }]);
     let seqs: Vec<u64> = place
         .file()
-        .history()
+        .read_history()
         .unwrap()
-        .lines()
+        .effective_lines()
         .map(|line| line.seq)
         .collect();
     assert_eq!(seqs, [1, 2, 3, 4]);
@@ -336,8 +345,8 @@ fn a_change_that_was_taken_back_is_no_history() {
         move_in(path, "a\ntheirs\n")
     });
     add(&file, "ours").unwrap();
-    let history = file.history().unwrap();
-    let seqs: Vec<u64> = history.lines().map(|line| line.seq).collect();
+    let history = file.read_history().unwrap();
+    let seqs: Vec<u64> = history.effective_lines().map(|line| line.seq).collect();
     assert_eq!(seqs, [1, 3, 4]);
     assert_eq!(history.version_before(4), Some(3));
     assert_eq!(history.version_before(3), Some(1), "not the one taken back");

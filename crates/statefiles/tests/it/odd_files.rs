@@ -4,8 +4,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
-use bowline_statefiles::{FILE_BYTES_MAX, Situation};
-use bowline_test_support::{Lack, skip};
+use bowline_statefiles::{FILE_BYTES_MAX, FileSituation};
+use bowline_test_support::{MissingRequirement, skip_test};
 
 use crate::children::child;
 use crate::support::{Place, add, set, state_file};
@@ -27,7 +27,7 @@ fn a_link_survives_and_its_target_is_replaced() {
             .load()
             .unwrap()
             .situation,
-        Situation::Clean
+        FileSituation::Clean
     );
 }
 
@@ -35,7 +35,10 @@ fn a_link_survives_and_its_target_is_replaced() {
 fn a_link_to_nothing_gets_its_target() {
     let place = Place::new();
     symlink("later.json", place.main()).unwrap();
-    assert_eq!(place.file().load().unwrap().situation, Situation::Absent);
+    assert_eq!(
+        place.file().load().unwrap().situation,
+        FileSituation::Absent
+    );
     set(&place.file(), "a\n").unwrap();
     assert_eq!(place.read("later.json"), "a\n");
     assert!(place.main().is_symlink());
@@ -191,7 +194,7 @@ fn a_folder_without_permission_is_named() {
             let words = String::from_utf8_lossy(&output.stderr);
             // The test binary itself may be out of reach for that user.
             if words.contains("Permission denied") && words.contains("setpriv") {
-                skip(Lack::Program, &words);
+                skip_test(MissingRequirement::Program, &words);
                 return;
             }
             assert!(
@@ -201,7 +204,7 @@ fn a_folder_without_permission_is_named() {
             );
             assert_eq!(place.names(), ["state.json"]);
         }
-        Err(error) => skip(Lack::Program, &format!("no setpriv: {error}")),
+        Err(error) => skip_test(MissingRequirement::Program, &format!("no setpriv: {error}")),
     }
 }
 
@@ -219,7 +222,7 @@ fn a_disk_that_is_really_full() {
         .arg(&small)
         .output();
     if !mounted.is_ok_and(|output| output.status.success()) {
-        skip(Lack::Mounting, "no right to mount");
+        skip_test(MissingRequirement::Mounting, "no right to mount");
         return;
     }
     let file = state_file(&small.join("state.json"));

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bowline_statefiles::{Situation, kind};
-use bowline_test_support::drill::{Hammer, Kills, one_story};
+use bowline_statefiles::{FileSituation, kind};
+use bowline_test_support::drill::{KillDrill, ParallelDrill, check_journal};
 
 use crate::children::child;
 use crate::support::{Place, add, change, set, state_file};
@@ -73,7 +73,7 @@ fn many_writers_and_a_reader() {
                 assert!(
                     matches!(
                         seen.situation,
-                        Situation::Clean | Situation::RolledForward { .. }
+                        FileSituation::Clean | FileSituation::RolledForward { .. }
                     ),
                     "{:?}",
                     seen.situation
@@ -83,7 +83,7 @@ fn many_writers_and_a_reader() {
             }
             last
         });
-        let drill = Hammer {
+        let drill = ParallelDrill {
             file: place.main(),
             processes: PROCESSES,
             bound: BOUND,
@@ -122,7 +122,7 @@ fn a_stranger_who_moves_files_in_without_the_lock() {
             }
             count
         });
-        let drill = Hammer {
+        let drill = ParallelDrill {
             file: place.main(),
             processes: 3,
             bound: BOUND,
@@ -133,10 +133,10 @@ fn a_stranger_who_moves_files_in_without_the_lock() {
         ran.unwrap();
     });
     add(&place.file(), "last").unwrap();
-    one_story(&place.file()).unwrap();
+    check_journal(&place.file()).unwrap();
 
     // What was acknowledged was there once, and nothing disappeared but by a change that is told as theirs.
-    let versions = place.file().history().unwrap().versions(0);
+    let versions = place.file().read_history().unwrap().versions(0);
     assert!(
         versions
             .iter()
@@ -173,7 +173,7 @@ fn a_stranger_who_moves_files_in_without_the_lock() {
 fn killed_at_any_time() {
     let place = Place::on_disk();
     set(&place.file(), "0\n").unwrap();
-    let drill = Kills {
+    let drill = KillDrill {
         file: place.main(),
         rounds: 40,
         pace: Duration::from_millis(1),
@@ -188,7 +188,7 @@ fn killed_at_any_time() {
                 assert!(
                     matches!(
                         seen.situation,
-                        Situation::Clean | Situation::RolledForward { .. }
+                        FileSituation::Clean | FileSituation::RolledForward { .. }
                     ),
                     "round {round}: {:?}",
                     seen.situation

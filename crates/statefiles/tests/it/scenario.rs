@@ -4,9 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bowline_statefiles::{
-    Change, Disk, Error, Replay, Request, Rescue, Situation, StateFile, Step, Written,
+    BatchStep, Disk, DocumentChange, FileSituation, RepairCallbacks, StateFile, StateFileError,
+    StepReplay, WriteOutcome, WriteRequest,
 };
-use bowline_test_support::drill::one_story;
+use bowline_test_support::drill::check_journal;
 use serde_json::value::RawValue;
 
 use crate::support::{NOW_MS, add, archived_file, good_disk, request, rescue, set, set_important};
@@ -15,8 +16,8 @@ use crate::support::{NOW_MS, add, archived_file, good_disk, request, rescue, set
 #[derive(Debug)]
 pub(crate) struct AddLines;
 
-impl Replay for AddLines {
-    fn replay(
+impl StepReplay for AddLines {
+    fn replay_steps(
         &self,
         text: &str,
         steps: &[&RawValue],
@@ -30,8 +31,8 @@ impl Replay for AddLines {
     }
 }
 
-pub(crate) fn step(line: &str) -> Step {
-    Step {
+pub(crate) fn step(line: &str) -> BatchStep {
+    BatchStep {
         id: line.to_owned(),
         at: String::new(),
         logical: RawValue::from_string(format!("\"{line}\"")).unwrap(),
@@ -41,7 +42,7 @@ pub(crate) fn step(line: &str) -> Step {
 }
 
 /// Something done to a state file; calls back with each document it has been told is durable.
-pub(crate) type Act = fn(&StateFile, &mut dyn FnMut(&str)) -> Result<(), Error>;
+pub(crate) type Act = fn(&StateFile, &mut dyn FnMut(&str)) -> Result<(), StateFileError>;
 
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
@@ -174,14 +175,14 @@ pub(crate) const ALL: &[Scenario] = &[
         prepare: two_versions,
         act: |file, ack| {
             let request = request("run");
-            let mut held = file.hold(&request)?;
-            held.commit(&request, &[step("c"), step("d")])?;
+            let mut held = file.lock_for_writing(&request)?;
+            held.commit_steps(&request, &[step("c"), step("d")])?;
             ack("a\nb\nc\nd\n");
-            written(held.write(&request, "a\nb\nc\nd\n")?);
-            held.commit(&request, &[step("e")])?;
+            written(held.write_document(&request, "a\nb\nc\nd\n")?);
+            held.commit_steps(&request, &[step("e")])?;
             ack("a\nb\nc\nd\ne\n");
-            written(held.write(&request, "a\nb\nc\nd\ne\n")?);
-            held.commit(&request, &[step("f")])?;
+            written(held.write_document(&request, "a\nb\nc\nd\ne\n")?);
+            held.commit_steps(&request, &[step("f")])?;
             ack("a\nb\nc\nd\ne\nf\n");
             Ok(())
         },
@@ -233,22 +234,25 @@ pub(crate) const ALL: &[Scenario] = &[
     },
 ];
 
-fn remove(file: &StateFile) -> Result<(), Error> {
+fn remove(file: &StateFile) -> Result<(), StateFileError> {
     let request = request("gone");
-    written(file.hold(&request)?.replace(&request, &Change::removal())?);
+    written(
+        file.lock_for_writing(&request)?
+            .replace_document(&request, &DocumentChange::removal())?,
+    );
     Ok(())
 }
 
-fn written(written: Written) {
-    assert!(matches!(written, Written::Done { .. }), "{written:?}");
+fn written(written: WriteOutcome) {
+    assert!(matches!(written, WriteOutcome::Done { .. }), "{written:?}");
 }
 
-fn recover(file: &StateFile, ack: &mut dyn FnMut(&str)) -> Result<(), Error> {
-    let rescue = Rescue {
+fn recover(file: &StateFile, ack: &mut dyn FnMut(&str)) -> Result<(), StateFileError> {
+    let rescue = RepairCallbacks {
         empty: &|| Some("a\nempty\n".to_owned()),
         ..rescue(&|text| text.starts_with("a\n"))
     };
-    let recovered = file.recover(&request("fix"), "broken", &rescue)?;
+    let recovered = file.recover_document(&request("fix"), "broken", &rescue)?;
     ack(&recovered.text);
     Ok(())
 }
@@ -297,7 +301,11 @@ pub(crate) fn check_after(
 ) {
     let context = format!("{}: {context}", scenario.name);
     let good = good_disk();
-    let disk = Arc::new(if plain { good.plain() } else { good });
+    let disk = Arc::new(if plain {
+        good.without_modern_operations()
+    } else {
+        good
+    });
     let file = open(folder, Some(disk), scenario.journal_bytes_max);
     let snapshot = file.load().unwrap();
     let found = snapshot.text().unwrap().unwrap_or(NOTHING).to_owned();
@@ -328,7 +336,7 @@ pub(crate) fn check_after(
     }
     let ours_lost = matches!(
         snapshot.situation,
-        Situation::Outside { .. } | Situation::Missing { .. }
+        FileSituation::Outside { .. } | FileSituation::Missing { .. }
     );
     let was_lost = scenario.versions[0] == "BROKEN" || scenario.name == "recover what is missing";
     assert!(
@@ -337,9 +345,9 @@ pub(crate) fn check_after(
         snapshot.situation
     );
     assert_eq!(snapshot.findings, [], "{context}");
-    one_story(&file).unwrap_or_else(|error| panic!("{context}: {error}"));
+    check_journal(&file).unwrap_or_else(|error| panic!("{context}: {error}"));
 
-    let later = Request {
+    let later = WriteRequest {
         now_ms: NOW_MS + 60_000,
         ..request("next")
     };
@@ -354,15 +362,17 @@ pub(crate) fn check_after(
             found,
             "{context}: reader and writer see the same"
         );
-        Ok::<_, std::convert::Infallible>(Some(Change::to(format!("{text}next\n"))))
+        Ok::<_, std::convert::Infallible>(Some(DocumentChange::replace_with(format!(
+            "{text}next\n"
+        ))))
     });
     next.unwrap_or_else(|error| panic!("{context}: {error}"));
     let last = file.load().unwrap();
     assert_eq!(
         (last.situation, last.bytes.unwrap()),
-        (Situation::Clean, format!("{text}next\n").into_bytes())
+        (FileSituation::Clean, format!("{text}next\n").into_bytes())
     );
-    one_story(&file).unwrap_or_else(|error| panic!("{context}: {error}"));
+    check_journal(&file).unwrap_or_else(|error| panic!("{context}: {error}"));
     for folder in [folder.to_path_buf(), folder.join("backup")] {
         let Ok(entries) = std::fs::read_dir(folder) else {
             continue;

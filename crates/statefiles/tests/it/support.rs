@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bowline_statefiles::{
-    Archive, Change, Error, Layout, Request, Rescue, Situation, StateFile, UpdateError, Updated,
+    CopyArchive, DocumentChange, FileLayout, FileSituation, RepairCallbacks, StateFile,
+    StateFileError, UpdateError, UpdateOutcome, WriteRequest,
 };
-use bowline_test_support::{Fault, FaultyDisk};
+use bowline_test_support::{DiskFault, FaultyDisk};
 
 /// A fixed moment: 2026-01-02T03:04:05Z.
 pub(crate) const NOW_MS: i64 = 1_767_323_045_000;
@@ -69,7 +70,7 @@ impl Place {
         act: impl Fn(usize, &Path) + Send + Sync + 'static,
     ) -> FaultyDisk {
         let (path, calls) = (self.main(), AtomicUsize::new(0));
-        disk.meddled(move |name| {
+        disk.with_hook(move |name| {
             if name == operation {
                 act(calls.fetch_add(1, Ordering::SeqCst), &path);
             }
@@ -101,34 +102,34 @@ impl Place {
 }
 
 pub(crate) fn state_file(path: &Path) -> StateFile {
-    StateFile::new(Layout::new(path))
+    StateFile::new(FileLayout::new(path))
 }
 
 /// The state file of a folder, with so many dated copies at the most.
 pub(crate) fn archived_file(folder: &Path, keep: usize) -> StateFile {
-    let archive = Archive {
+    let archive = CopyArchive {
         folder: folder.join("backup"),
         stem: "state".to_owned(),
         keep,
     };
-    StateFile::new(Layout::new(folder.join("state.json")).with_archive(archive))
+    StateFile::new(FileLayout::new(folder.join("state.json")).with_archive(archive))
 }
 
 /// A disk on which nothing fails.
 pub(crate) fn good_disk() -> FaultyDisk {
-    FaultyDisk::new(0, Fault::Io, false)
+    FaultyDisk::new(0, DiskFault::Io, false)
 }
 
 /// Somebody else wrote the file, over this document of ours.
-pub(crate) fn outside(ours: &str) -> Situation {
-    Situation::Outside {
+pub(crate) fn outside(ours: &str) -> FileSituation {
+    FileSituation::Outside {
         ours: Some(ours.to_owned()),
     }
 }
 
 /// A rescue by what was kept: nothing is rebuilt or begun anew.
-pub(crate) fn rescue<'a>(validate: &'a dyn Fn(&str) -> bool) -> Rescue<'a> {
-    Rescue {
+pub(crate) fn rescue<'a>(validate: &'a dyn Fn(&str) -> bool) -> RepairCallbacks<'a> {
+    RepairCallbacks {
         validate,
         rebuild: &|| None,
         empty: &|| None,
@@ -136,8 +137,8 @@ pub(crate) fn rescue<'a>(validate: &'a dyn Fn(&str) -> bool) -> Rescue<'a> {
     }
 }
 
-pub(crate) fn request(id: &str) -> Request {
-    Request {
+pub(crate) fn request(id: &str) -> WriteRequest {
+    WriteRequest {
         id: id.to_owned(),
         at: "2026-01-02T03:04:05Z".to_owned(),
         now_ms: NOW_MS,
@@ -146,43 +147,48 @@ pub(crate) fn request(id: &str) -> Request {
 }
 
 /// Replaces the document, whatever it is.
-pub(crate) fn set(file: &StateFile, text: &str) -> Result<Updated, Error> {
+pub(crate) fn set(file: &StateFile, text: &str) -> Result<UpdateOutcome, StateFileError> {
     change(file, |_| text.to_owned())
 }
 
 /// Adds a line to the document.
-pub(crate) fn add(file: &StateFile, line: &str) -> Result<Updated, Error> {
+pub(crate) fn add(file: &StateFile, line: &str) -> Result<UpdateOutcome, StateFileError> {
     change(file, |text| format!("{text}{line}\n"))
 }
 
 /// The document after a line of the journal.
-pub(crate) fn document_at(file: &StateFile, seq: u64) -> Result<Option<String>, Error> {
-    file.history()?.document_at(seq)
+pub(crate) fn document_at(file: &StateFile, seq: u64) -> Result<Option<String>, StateFileError> {
+    file.read_history()?.document_at(seq)
 }
 
 /// Replaces the document by one of which a dated copy is kept.
 pub(crate) fn set_important(
     file: &StateFile,
-    request: &Request,
+    request: &WriteRequest,
     text: &str,
-) -> Result<Updated, Error> {
-    let change = Change {
+) -> Result<UpdateOutcome, StateFileError> {
+    let change = DocumentChange {
         important: true,
-        ..Change::to(text)
+        ..DocumentChange::replace_with(text)
     };
     make(file, request, |_| change.clone())
 }
 
-pub(crate) fn change(file: &StateFile, next: impl Fn(&str) -> String) -> Result<Updated, Error> {
-    make(file, &request("r"), |text| Change::to(next(text)))
+pub(crate) fn change(
+    file: &StateFile,
+    next: impl Fn(&str) -> String,
+) -> Result<UpdateOutcome, StateFileError> {
+    make(file, &request("r"), |text| {
+        DocumentChange::replace_with(next(text))
+    })
 }
 
 /// Makes a change that nothing refuses.
 pub(crate) fn make(
     file: &StateFile,
-    request: &Request,
-    next: impl Fn(&str) -> Change,
-) -> Result<Updated, Error> {
+    request: &WriteRequest,
+    next: impl Fn(&str) -> DocumentChange,
+) -> Result<UpdateOutcome, StateFileError> {
     let decided = file.update(request, |now| -> Result<_, Infallible> {
         let text = String::from_utf8_lossy(now.bytes.as_deref().unwrap_or_default()).into_owned();
         Ok(Some(next(&text)))

@@ -1,7 +1,9 @@
 //! Journals that end or break where they should not.
 
-use bowline_statefiles::{Change, Incident, Situation, Snapshot, Source, UpdateError};
-use bowline_test_support::drill::one_story;
+use bowline_statefiles::{
+    DocumentChange, FileSituation, FileSnapshot, Incident, RepairSource, UpdateError,
+};
+use bowline_test_support::drill::check_journal;
 
 use crate::support::{Place, STAMP, add, document_at, good_disk, outside, request, rescue, set};
 
@@ -23,9 +25,9 @@ fn a_journal_cut_at_every_length_of_its_last_line() {
         let snapshot = place.file().load().unwrap();
         let complete = length == whole.len();
         let expected = if complete {
-            Situation::RolledForward { lines: 1 }
+            FileSituation::RolledForward { lines: 1 }
         } else {
-            Situation::Clean
+            FileSituation::Clean
         };
         assert_eq!(snapshot.situation, expected, "cut at {length}");
         assert_eq!(
@@ -34,9 +36,9 @@ fn a_journal_cut_at_every_length_of_its_last_line() {
         );
         assert_eq!(snapshot.findings, []);
         add(&place.file(), "d").unwrap();
-        let lines = one_story(&place.file()).unwrap();
+        let lines = check_journal(&place.file()).unwrap();
         assert_eq!(lines.len(), if complete { 4 } else { 3 }, "cut at {length}");
-        assert_eq!(place.file().load().unwrap().situation, Situation::Clean);
+        assert_eq!(place.file().load().unwrap().situation, FileSituation::Clean);
     }
 }
 
@@ -52,7 +54,7 @@ fn a_journal_cut_anywhere_never_stops_the_work() {
         place.write(JOURNAL, &whole.as_bytes()[..length]);
         add(&place.file(), "d").unwrap();
         assert_eq!(place.read("state.json"), "a\nb\nd\n", "cut at {length}");
-        one_story(&place.file()).unwrap();
+        check_journal(&place.file()).unwrap();
     }
 }
 
@@ -68,11 +70,11 @@ fn a_last_line_with_a_wrong_sum_was_never_committed() {
         committed.clone() + &whole[committed.len()..].replace("\"del\"", "\"dle\""),
     );
     place.write("state.json", "a\n");
-    assert_eq!(place.file().load().unwrap().situation, Situation::Clean);
+    assert_eq!(place.file().load().unwrap().situation, FileSituation::Clean);
     place.write(JOURNAL, committed.clone() + &"\0".repeat(300));
-    assert_eq!(place.file().load().unwrap().situation, Situation::Clean);
+    assert_eq!(place.file().load().unwrap().situation, FileSituation::Clean);
     add(&place.file(), "c").unwrap();
-    assert_eq!(one_story(&place.file()).unwrap().len(), 2);
+    assert_eq!(check_journal(&place.file()).unwrap().len(), 2);
 }
 
 #[test]
@@ -89,13 +91,13 @@ fn a_bad_line_in_the_middle_is_a_finding() {
     let file = place.file();
     assert_eq!(
         file.load().unwrap().situation,
-        Situation::Clean,
+        FileSituation::Clean,
         "the end is what counts"
     );
-    let history = file.history().unwrap();
+    let history = file.read_history().unwrap();
     let offset = lines[0].len() as u64 + 1;
     assert_eq!(history.findings, [Incident::BadJournalLine { offset }]);
-    assert_eq!(history.written().len(), 3);
+    assert_eq!(history.all_lines().len(), 3);
     add(&file, "e").unwrap();
     assert_eq!(place.read("state.json"), "d\ne\n");
     assert_eq!(document_at(&file, 1).unwrap().as_deref(), Some("a\n"));
@@ -108,7 +110,7 @@ fn a_journal_without_one_good_line_is_set_aside() {
     place.write("state.json", "a\n");
     place.write(JOURNAL, "garbage\nmore garbage\nand more\n");
     let file = place.file();
-    assert_eq!(file.load().unwrap().situation, Situation::Unmanaged);
+    assert_eq!(file.load().unwrap().situation, FileSituation::Unmanaged);
     let updated = add(&file, "b").unwrap();
     let path = place.path(&format!("{JOURNAL}.damaged-{STAMP}"));
     assert_eq!(
@@ -120,7 +122,7 @@ fn a_journal_without_one_good_line_is_set_aside() {
             .unwrap()
             .starts_with("garbage\n")
     );
-    assert_eq!(file.load().unwrap().situation, Situation::Clean);
+    assert_eq!(file.load().unwrap().situation, FileSituation::Clean);
 }
 
 #[test]
@@ -129,9 +131,11 @@ fn a_journal_that_a_decision_needs_is_not_set_aside_before_it_is_asked() {
     place.write("state.json", "a\n");
     place.write(JOURNAL, "garbage\nmore garbage\nand more\n");
     let file = place.file().with_history();
-    let refused = file.update(&request("r"), |now: &Snapshot| match now.journal_damaged {
-        true => Err("nothing is known"),
-        false => Ok(Some(Change::to("b\n"))),
+    let refused = file.update(&request("r"), |now: &FileSnapshot| {
+        match now.journal_damaged {
+            true => Err("nothing is known"),
+            false => Ok(Some(DocumentChange::replace_with("b\n"))),
+        }
     });
     assert!(matches!(
         refused,
@@ -141,7 +145,7 @@ fn a_journal_that_a_decision_needs_is_not_set_aside_before_it_is_asked() {
     let aside = |now: &str| format!("{JOURNAL}.damaged-{now}");
     add(&file, "b").unwrap();
     assert!(place.read(&aside(STAMP)).starts_with("garbage\n"));
-    assert_eq!(file.load().unwrap().situation, Situation::Clean);
+    assert_eq!(file.load().unwrap().situation, FileSituation::Clean);
 }
 
 #[test]
@@ -156,7 +160,7 @@ fn only_the_end_of_a_long_journal_is_read() {
     let snapshot = file.load().unwrap();
     assert_eq!(
         (snapshot.situation, snapshot.findings),
-        (Situation::Clean, vec![])
+        (FileSituation::Clean, vec![])
     );
 }
 
@@ -190,18 +194,18 @@ fn repair_takes_the_newest_committed_version_and_not_the_backup() {
     });
     let good = |text: &str| text.starts_with("good ");
     let refused = file.update(&request("r"), |now| match now.text().unwrap() {
-        Some(text) if good(text) => Ok(Some(Change::to("good 4\n"))),
+        Some(text) if good(text) => Ok(Some(DocumentChange::replace_with("good 4\n"))),
         other => Err(other.map(str::to_owned)),
     });
     assert!(refused.is_err());
     assert_eq!(place.read("state.json.bak"), "good 2\n");
     let recovered = place
         .file()
-        .recover(&request("fix"), "does not parse", &rescue(&good))
+        .recover_document(&request("fix"), "does not parse", &rescue(&good))
         .unwrap();
     assert_eq!(
         (recovered.source, recovered.text.as_str()),
-        (Source::Journal, "good 3\n"),
+        (RepairSource::Journal, "good 3\n"),
         "what was taken back in that moment was never acknowledged"
     );
 }
@@ -219,10 +223,10 @@ fn a_gap_in_the_journal_is_bridged_by_a_copy() {
     let good = |text: &str| text.starts_with("good ");
     let recovered = place
         .file()
-        .recover(&request("fix"), "does not parse", &rescue(&good))
+        .recover_document(&request("fix"), "does not parse", &rescue(&good))
         .unwrap();
     assert_eq!(
         (recovered.source, recovered.text.as_str()),
-        (Source::Journal, "good 4\n")
+        (RepairSource::Journal, "good 4\n")
     );
 }

@@ -15,11 +15,15 @@ const TRIES_MAX: u32 = 500;
 const AGAIN: Duration = Duration::from_millis(10);
 
 /// Runs `quick_check` or `integrity_check`.
-pub(super) fn check(connection: &Connection, name: &str, path: &Path) -> Result<(), StoreError> {
+pub(super) fn check_integrity(
+    connection: &Connection,
+    name: &str,
+    path: &Path,
+) -> Result<(), StoreError> {
     let found = connection.query_row(&format!("PRAGMA {name}(1)"), [], |row| {
         row.get::<_, String>(0)
     });
-    let found = found.map_err(|it| super::cause(path, StoreError::failed(it)))?;
+    let found = found.map_err(|it| super::classify_error(path, StoreError::failed(it)))?;
     match found.as_str() {
         "ok" => Ok(()),
         why => Err(StoreError::DamagedFile {
@@ -80,7 +84,7 @@ fn copy_pages(from: &Connection, to: &Path) -> Result<(), StoreError> {
         std::thread::sleep(AGAIN);
     }
     drop(backup);
-    check(&copy, "quick_check", to)?;
+    check_integrity(&copy, "quick_check", to)?;
     // One file is the whole store: what reads it next makes a log of its own.
     let mode = copy.query_row("PRAGMA journal_mode = delete", [], |_| Ok(()));
     mode.map_err(StoreError::failed)

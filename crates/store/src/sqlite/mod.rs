@@ -4,19 +4,19 @@
 //! alone and waits writes with its own hands: two changes of threads take a third as long as a flush.
 
 mod copy;
-mod log;
+mod free_pages;
 mod read;
 mod schema;
-mod space;
+mod wal_checkpointer;
 mod write;
 
-use self::log::Log;
-use self::write::Spelled;
-use crate::advance::{Advance, Outcome};
-use crate::rows::{DeliveryRow, EffectRow, EventRow, JobRow, Record, SpendRow, TimerRow};
+use self::wal_checkpointer::WalCheckpointer;
+use self::write::EncodedStep;
+use crate::advance::{CommitOutcome, StoreStep};
+use crate::rows::{DeliveryRow, EffectRow, EventRow, JobRecord, JobRow, SpendRow, TimerRow};
 use crate::{
-    Advancing, EventQuery, JobQuery, Pruned, RecordQuery, Resource, Retention, SpendQuery, Store,
-    StoreError, exhausted, is_exhausted,
+    CommitHandle, EventQuery, JobQuery, PrunedCounts, RecordQuery, Resource, RetentionLimits,
+    SpendQuery, Store, StoreError, lacking_resource, resource_of_error,
 };
 use bowline_machines::job::TaskStatus;
 use rusqlite::config::DbConfig;
@@ -52,46 +52,49 @@ const REMOTE: [i64; 4] = [0x6969, 0x517b, 0xff53_4d42, 0xfe53_4d42];
 
 /// A store in a file. One process has it; the lock file beside it says so.
 #[derive(Debug)]
-pub struct Sqlite {
+pub struct SqliteStore {
     path: PathBuf,
     readers: Mutex<Vec<Connection>>,
-    orders: Option<Sender<Order>>,
-    writer: Arc<Writer>,
+    orders: Option<Sender<WriterRequest>>,
+    writer: Arc<StoreWriter>,
     thread: Option<JoinHandle<()>>,
     _lock: File,
 }
 
 /// The one connection that writes, and how many orders the thread has before it.
 #[derive(Debug)]
-struct Writer {
+struct StoreWriter {
     path: PathBuf,
     connection: Mutex<Connection>,
     ordered: AtomicUsize,
-    log: Log,
+    log: WalCheckpointer,
 }
 
 /// Something for the thread that writes.
-enum Order {
-    Advance(Vec<Spelled>, Answer),
-    Prune(Retention, SyncSender<Result<Pruned, StoreError>>),
+enum WriterRequest {
+    Advance(Vec<EncodedStep>, CommitReply),
+    Prune(
+        RetentionLimits,
+        SyncSender<Result<PrunedCounts, StoreError>>,
+    ),
 }
 
 /// Where the outcomes of steps go, and whom to wake when they are there.
-struct Answer(
-    SyncSender<Result<Vec<Outcome>, StoreError>>,
+struct CommitReply(
+    SyncSender<Result<Vec<CommitOutcome>, StoreError>>,
     Box<dyn FnOnce() + Send>,
 );
 
-impl Answer {
-    fn give(self, answer: Result<Vec<Outcome>, StoreError>) {
+impl CommitReply {
+    fn send_reply(self, answer: Result<Vec<CommitOutcome>, StoreError>) {
         // Whoever asked may be gone.
         let _ = self.0.send(answer);
         (self.1)();
     }
 }
 
-impl Writer {
-    fn connection(&self) -> MutexGuard<'_, Connection> {
+impl StoreWriter {
+    fn lock_connection(&self) -> MutexGuard<'_, Connection> {
         // A transaction that was not finished is taken back when it is dropped.
         self.connection
             .lock()
@@ -99,60 +102,66 @@ impl Writer {
     }
 
     /// Commits the steps of all callers at once.
-    fn commit(
+    fn commit_callers(
         &self,
         connection: &mut Connection,
-        callers: Vec<Vec<Spelled>>,
-    ) -> Result<Vec<Vec<Outcome>>, StoreError> {
+        callers: Vec<Vec<EncodedStep>>,
+    ) -> Result<Vec<Vec<CommitOutcome>>, StoreError> {
         let steps = callers.iter().map(Vec::len).sum();
-        let done = write::group(connection, callers).map_err(|it| cause(&self.path, it))?;
-        self.log.grew(connection, steps);
+        let done = write::commit_group(connection, callers)
+            .map_err(|it| classify_error(&self.path, it))?;
+        self.log.on_commit(connection, steps);
         Ok(done)
     }
 
-    fn prune(&self, connection: &mut Connection, kept: &Retention) -> Result<Pruned, StoreError> {
-        let pruned = write::prune(connection, kept)
-            .and_then(|pruned| space::release(connection).map(|()| pruned));
-        self.log.rest(connection);
-        pruned.map_err(|it| cause(&self.path, it))
+    fn prune_store(
+        &self,
+        connection: &mut Connection,
+        kept: &RetentionLimits,
+    ) -> Result<PrunedCounts, StoreError> {
+        let pruned = write::prune_rows(connection, kept)
+            .and_then(|pruned| free_pages::release_free_pages(connection).map(|()| pruned));
+        self.log.truncate_if_idle(connection);
+        pruned.map_err(|it| classify_error(&self.path, it))
     }
 }
 
-fn spelled(steps: Vec<Advance>) -> Vec<Spelled> {
-    steps.into_iter().map(Spelled::from).collect()
+fn encode_steps(steps: Vec<StoreStep>) -> Vec<EncodedStep> {
+    steps.into_iter().map(EncodedStep::from).collect()
 }
 
-fn gone() -> StoreError {
+fn writer_ended() -> StoreError {
     StoreError::failed(std::io::Error::other("the writer has ended"))
 }
 
-impl Sqlite {
+impl SqliteStore {
     /// Opens the store in this file; makes it when there is none, and brings an older one up to date.
-    pub fn open(path: &Path) -> Result<Sqlite, StoreError> {
-        let lock = lock(path)?;
-        check_place(path, &lock)?;
-        let mut writer = connect(path, OpenFlags::default()).map_err(|it| cause(path, it))?;
-        if let Err(error) = copy::check(&writer, "quick_check", path) {
+    pub fn open(path: &Path) -> Result<SqliteStore, StoreError> {
+        let lock = lock_store(path)?;
+        check_environment(path, &lock)?;
+        let mut writer =
+            open_connection(path, OpenFlags::default()).map_err(|it| classify_error(path, it))?;
+        if let Err(error) = copy::check_integrity(&writer, "quick_check", path) {
             // What is set aside is as it was found: the log is not brought into a damaged file.
             let _ = writer.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
             return Err(error);
         }
         // Room that is not given back is used again later: nothing else depends on it.
-        let _ = space::enable(&writer);
-        schema::migrate(&mut writer).map_err(|it| cause(path, it))?;
+        let _ = free_pages::enable_auto_vacuum(&writer);
+        schema::migrate(&mut writer).map_err(|it| classify_error(path, it))?;
         let (orders, inbox) = channel();
-        let writer = Arc::new(Writer {
+        let writer = Arc::new(StoreWriter {
             path: path.to_owned(),
             connection: Mutex::new(writer),
             ordered: AtomicUsize::new(0),
-            log: Log::open(path).map_err(|it| cause(path, it))?,
+            log: WalCheckpointer::open(path).map_err(|it| classify_error(path, it))?,
         });
         let served = writer.clone();
         let thread = std::thread::Builder::new()
             .name("store-writer".into())
-            .spawn(move || serve(&served, &inbox))
+            .spawn(move || run_writer(&served, &inbox))
             .map_err(StoreError::failed)?;
-        Ok(Sqlite {
+        Ok(SqliteStore {
             path: path.to_owned(),
             readers: Mutex::new(Vec::new()),
             orders: Some(orders),
@@ -163,44 +172,44 @@ impl Sqlite {
     }
 
     /// Looks at every page and every row of the store in this file, and changes nothing. No process may have it.
-    pub fn verify(path: &Path) -> Result<(), StoreError> {
-        let _lock = lock(path)?;
+    pub fn verify_file(path: &Path) -> Result<(), StoreError> {
+        let _lock = lock_store(path)?;
         // An empty file is a store without anything in it, and cannot be read as one.
         if std::fs::metadata(path).map_or(0, |it| it.len()) == 0 {
             return Ok(());
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let whole = || {
-            let connection = connect(path, flags)?;
-            copy::check(&connection, "integrity_check", path)?;
+            let connection = open_connection(path, flags)?;
+            copy::check_integrity(&connection, "integrity_check", path)?;
             if copy::is_new(&connection)? {
                 return Ok(());
             }
-            read::jobs(
+            read::list_jobs(
                 &connection,
                 &JobQuery {
                     archived: true,
                     ..JobQuery::default()
                 },
             )?;
-            read::records(&connection, &RecordQuery::default())?;
-            read::effects(&connection)?;
-            read::timers(&connection).map(drop)
+            read::list_records(&connection, &RecordQuery::default())?;
+            read::open_effects(&connection)?;
+            read::list_timers(&connection).map(drop)
         };
-        whole().map_err(|it| cause(path, it))
+        whole().map_err(|it| classify_error(path, it))
     }
 
     /// Writes a whole copy of the store in this file to a new one, whoever has it.
     pub fn backup_file(path: &Path, to: &Path) -> Result<(), StoreError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let from = connect(path, flags).map_err(|it| cause(path, it))?;
-        copy::copy_database(&from, to).map_err(|it| cause(path, it))
+        let from = open_connection(path, flags).map_err(|it| classify_error(path, it))?;
+        copy::copy_database(&from, to).map_err(|it| classify_error(path, it))
     }
 
     /// Hands something to the thread that writes. Nobody answers where that has ended.
-    fn order<T>(
+    fn send_to_writer<T>(
         &self,
-        order: impl FnOnce(SyncSender<Result<T, StoreError>>) -> Order,
+        order: impl FnOnce(SyncSender<Result<T, StoreError>>) -> WriterRequest,
     ) -> Receiver<Result<T, StoreError>> {
         let (answer, answers) = sync_channel(1);
         if let Some(orders) = &self.orders {
@@ -211,7 +220,7 @@ impl Sqlite {
     }
 
     /// Reads on a connection of its own, which is kept for the next reader.
-    fn read<T>(
+    fn with_reader<T>(
         &self,
         read: impl FnOnce(&Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
@@ -221,10 +230,10 @@ impl Sqlite {
             Some(connection) => connection,
             None => {
                 let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-                connect(&self.path, flags).map_err(|it| cause(&self.path, it))?
+                open_connection(&self.path, flags).map_err(|it| classify_error(&self.path, it))?
             }
         };
-        let answer = read(&connection).map_err(|it| cause(&self.path, it))?;
+        let answer = read(&connection).map_err(|it| classify_error(&self.path, it))?;
         // One that failed is closed: the next reader gets a new one.
         let mut readers = readers();
         if readers.len() < READERS_IDLE_MAX {
@@ -235,7 +244,7 @@ impl Sqlite {
 }
 
 /// Names what the machine lacks where that is why the database failed.
-fn cause(path: &Path, error: StoreError) -> StoreError {
+fn classify_error(path: &Path, error: StoreError) -> StoreError {
     let StoreError::Failed(failed) = &error else {
         return error;
     };
@@ -269,9 +278,9 @@ fn cause(path: &Path, error: StoreError) -> StoreError {
     let resource = match code {
         Some(ErrorCode::DiskFull) => Some(Resource::Disk),
         Some(ErrorCode::OutOfMemory) => Some(Resource::Memory),
-        Some(ErrorCode::CannotOpen) => is_exhausted(path).or_else(|| lacked_descriptors(path)),
-        Some(ErrorCode::SystemIoFailure) => is_exhausted(path),
-        _ => exhausted(&**failed),
+        Some(ErrorCode::CannotOpen) => lacking_resource(path).or_else(|| lacked_descriptors(path)),
+        Some(ErrorCode::SystemIoFailure) => lacking_resource(path),
+        _ => resource_of_error(&**failed),
     };
     match resource {
         Some(resource) => StoreError::Exhausted {
@@ -290,7 +299,7 @@ fn lacked_descriptors(path: &Path) -> Option<Resource> {
 }
 
 /// Everything that was ordered is written before the store is let go.
-impl Drop for Sqlite {
+impl Drop for SqliteStore {
     fn drop(&mut self) {
         self.orders = None;
         if let Some(thread) = self.thread.take() {
@@ -299,7 +308,7 @@ impl Drop for Sqlite {
     }
 }
 
-fn lock(path: &Path) -> Result<File, StoreError> {
+fn lock_store(path: &Path) -> Result<File, StoreError> {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");
     let file = File::options()
@@ -322,7 +331,7 @@ fn lock(path: &Path) -> Result<File, StoreError> {
     })
 }
 
-fn check_place(path: &Path, file: &File) -> Result<(), StoreError> {
+fn check_environment(path: &Path, file: &File) -> Result<(), StoreError> {
     let bad = |why: String| StoreError::Unsafe {
         path: path.display().to_string(),
         why,
@@ -344,7 +353,7 @@ fn check_place(path: &Path, file: &File) -> Result<(), StoreError> {
 }
 
 /// A connection that keeps what is promised: every setting is read back.
-fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
+fn open_connection(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
     let connection = Connection::open_with_flags(path, flags).map_err(StoreError::failed)?;
     let wait = Duration::from_millis(BUSY_MS);
     connection.busy_timeout(wait).map_err(StoreError::failed)?;
@@ -390,25 +399,25 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
 }
 
 /// The thread that writes: takes what is there, commits it in one go, and answers.
-fn serve(writer: &Writer, inbox: &Receiver<Order>) {
+fn run_writer(writer: &StoreWriter, inbox: &Receiver<WriterRequest>) {
     while let Ok(first) = inbox.recv() {
         let mut group = Vec::new();
         let mut prunes = Vec::new();
         let mut take = |order| match order {
-            Order::Advance(steps, answer) => group.push((steps, answer)),
-            Order::Prune(kept, answer) => prunes.push((kept, answer)),
+            WriterRequest::Advance(steps, answer) => group.push((steps, answer)),
+            WriterRequest::Prune(kept, answer) => prunes.push((kept, answer)),
         };
         take(first);
         inbox.try_iter().take(GROUP_MAX).for_each(take);
         let orders = group.len() + prunes.len();
         let (steps, answers): (Vec<_>, Vec<_>) = group.into_iter().unzip();
-        let mut connection = writer.connection();
+        let mut connection = writer.lock_connection();
         let done = match steps.is_empty() {
             true => Ok(Vec::new()),
-            false => writer.commit(&mut connection, steps),
+            false => writer.commit_callers(&mut connection, steps),
         };
         let pruned = prunes.into_iter().map(|(kept, answer)| {
-            let pruned = writer.prune(&mut connection, &kept);
+            let pruned = writer.prune_store(&mut connection, &kept);
             move || answer.send(pruned)
         });
         let pruned: Vec<_> = pruned.collect();
@@ -418,11 +427,11 @@ fn serve(writer: &Writer, inbox: &Receiver<Order>) {
         match done {
             Ok(outcomes) => {
                 let each = answers.into_iter().zip(outcomes);
-                each.for_each(|(answer, outcomes)| answer.give(Ok(outcomes)));
+                each.for_each(|(answer, outcomes)| answer.send_reply(Ok(outcomes)));
             }
             Err(error) => {
                 for answer in answers {
-                    answer.give(Err(error.clone()));
+                    answer.send_reply(Err(error.clone()));
                 }
             }
         }
@@ -432,37 +441,40 @@ fn serve(writer: &Writer, inbox: &Receiver<Order>) {
     }
 }
 
-impl Store for Sqlite {
-    fn advance(&self, steps: Vec<Advance>) -> Result<Vec<Outcome>, StoreError> {
-        let steps = spelled(steps);
+impl Store for SqliteStore {
+    fn commit_steps(&self, steps: Vec<StoreStep>) -> Result<Vec<CommitOutcome>, StoreError> {
+        let steps = encode_steps(steps);
         // What was ordered before is written before.
         if self.writer.ordered.load(Ordering::SeqCst) == 0
             && let Ok(mut connection) = self.writer.connection.try_lock()
         {
-            let mut done = self.writer.commit(&mut connection, vec![steps])?;
+            let mut done = self.writer.commit_callers(&mut connection, vec![steps])?;
             return Ok(done.pop().unwrap_or_default());
         }
-        let answers = self.order(|answer| Order::Advance(steps, Answer(answer, Box::new(|| {}))));
-        answers.recv().map_err(|_| gone())?
+        let answers = self.send_to_writer(|answer| {
+            WriterRequest::Advance(steps, CommitReply(answer, Box::new(|| {})))
+        });
+        answers.recv().map_err(|_| writer_ended())?
     }
 
-    fn advance_soon(&self, steps: Vec<Advance>, ready: Box<dyn FnOnce() + Send>) -> Advancing {
-        let steps = spelled(steps);
-        let answers = self.order(|answer| Order::Advance(steps, Answer(answer, ready)));
+    fn begin_commit(&self, steps: Vec<StoreStep>, ready: Box<dyn FnOnce() + Send>) -> CommitHandle {
+        let steps = encode_steps(steps);
+        let answers =
+            self.send_to_writer(|answer| WriterRequest::Advance(steps, CommitReply(answer, ready)));
         Box::new(move |wait| match wait {
-            true => Some(answers.recv().unwrap_or_else(|_| Err(gone()))),
+            true => Some(answers.recv().unwrap_or_else(|_| Err(writer_ended()))),
             false => match answers.try_recv() {
                 Ok(answer) => Some(answer),
                 Err(TryRecvError::Empty) => None,
-                Err(TryRecvError::Disconnected) => Some(Err(gone())),
+                Err(TryRecvError::Disconnected) => Some(Err(writer_ended())),
             },
         })
     }
 
     fn reopen(&self) -> Result<(), StoreError> {
-        let fresh = connect(&self.path, OpenFlags::default());
-        let fresh = fresh.map_err(|it| cause(&self.path, it))?;
-        *self.writer.connection() = fresh;
+        let fresh = open_connection(&self.path, OpenFlags::default());
+        let fresh = fresh.map_err(|it| classify_error(&self.path, it))?;
+        *self.writer.lock_connection() = fresh;
         self.readers
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -470,9 +482,9 @@ impl Store for Sqlite {
         Ok(())
     }
 
-    fn prune(&self, kept: &Retention) -> Result<Pruned, StoreError> {
-        let answers = self.order(|answer| Order::Prune(*kept, answer));
-        answers.recv().map_err(|_| gone())?
+    fn prune_rows(&self, kept: &RetentionLimits) -> Result<PrunedCounts, StoreError> {
+        let answers = self.send_to_writer(|answer| WriterRequest::Prune(*kept, answer));
+        answers.recv().map_err(|_| writer_ended())?
     }
 
     fn merge_log(&self) -> Result<(), StoreError> {
@@ -481,9 +493,9 @@ impl Store for Sqlite {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clear();
-        let connection = self.writer.connection();
+        let connection = self.writer.lock_connection();
         let merged = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0));
-        match merged.map_err(|it| cause(&self.path, StoreError::failed(it)))? {
+        match merged.map_err(|it| classify_error(&self.path, StoreError::failed(it)))? {
             false => Ok(()),
             true => Err(StoreError::Locked {
                 path: self.path.display().to_string(),
@@ -491,64 +503,64 @@ impl Store for Sqlite {
         }
     }
 
-    fn backup(&self, to: &Path) -> Result<(), StoreError> {
-        self.read(|from| copy::copy_database(from, to))
+    fn write_backup(&self, to: &Path) -> Result<(), StoreError> {
+        self.with_reader(|from| copy::copy_database(from, to))
     }
 
-    fn job(&self, id: &str) -> Result<Option<JobRow>, StoreError> {
-        self.read(|connection| read::job(connection, id))
+    fn find_job(&self, id: &str) -> Result<Option<JobRow>, StoreError> {
+        self.with_reader(|connection| read::find_job(connection, id))
     }
 
-    fn jobs(&self, wanted: &JobQuery) -> Result<Vec<JobRow>, StoreError> {
-        self.read(|connection| read::jobs(connection, wanted))
+    fn list_jobs(&self, wanted: &JobQuery) -> Result<Vec<JobRow>, StoreError> {
+        self.with_reader(|connection| read::list_jobs(connection, wanted))
     }
 
     fn open_jobs(&self) -> Result<Vec<JobRow>, StoreError> {
-        self.read(read::open_jobs)
+        self.with_reader(read::open_jobs)
     }
 
-    fn counts(&self) -> Result<Vec<(TaskStatus, u64)>, StoreError> {
-        self.read(read::counts)
+    fn count_by_status(&self) -> Result<Vec<(TaskStatus, u64)>, StoreError> {
+        self.with_reader(read::count_by_status)
     }
 
-    fn dependents(&self, id: &str) -> Result<Vec<String>, StoreError> {
-        self.read(|connection| read::dependents(connection, id))
+    fn dependents_of(&self, id: &str) -> Result<Vec<String>, StoreError> {
+        self.with_reader(|connection| read::dependents_of(connection, id))
     }
 
-    fn record(&self, id: &str) -> Result<Option<Record>, StoreError> {
-        self.read(|connection| read::record(connection, id))
+    fn find_record(&self, id: &str) -> Result<Option<JobRecord>, StoreError> {
+        self.with_reader(|connection| read::find_record(connection, id))
     }
 
-    fn records(&self, wanted: &RecordQuery) -> Result<Vec<Record>, StoreError> {
-        self.read(|connection| read::records(connection, wanted))
+    fn list_records(&self, wanted: &RecordQuery) -> Result<Vec<JobRecord>, StoreError> {
+        self.with_reader(|connection| read::list_records(connection, wanted))
     }
 
-    fn events(&self, wanted: &EventQuery) -> Result<Vec<EventRow>, StoreError> {
-        self.read(|connection| read::events(connection, wanted))
+    fn list_events(&self, wanted: &EventQuery) -> Result<Vec<EventRow>, StoreError> {
+        self.with_reader(|connection| read::list_events(connection, wanted))
     }
 
-    fn feed(&self) -> Result<(u64, u64), StoreError> {
-        self.read(read::feed)
+    fn feed_range(&self) -> Result<(u64, u64), StoreError> {
+        self.with_reader(read::feed_range)
     }
 
-    fn effects(&self) -> Result<Vec<EffectRow>, StoreError> {
-        self.read(read::effects)
+    fn open_effects(&self) -> Result<Vec<EffectRow>, StoreError> {
+        self.with_reader(read::open_effects)
     }
 
-    fn deliveries(&self, job: &str) -> Result<Vec<DeliveryRow>, StoreError> {
-        self.read(|connection| read::deliveries(connection, job))
+    fn deliveries_of(&self, job: &str) -> Result<Vec<DeliveryRow>, StoreError> {
+        self.with_reader(|connection| read::deliveries_of(connection, job))
     }
 
-    fn timers(&self) -> Result<Vec<TimerRow>, StoreError> {
-        self.read(read::timers)
+    fn list_timers(&self) -> Result<Vec<TimerRow>, StoreError> {
+        self.with_reader(read::list_timers)
     }
 
-    fn spend(&self, wanted: &SpendQuery) -> Result<Vec<SpendRow>, StoreError> {
-        self.read(|connection| read::spend(connection, wanted))
+    fn list_spend(&self, wanted: &SpendQuery) -> Result<Vec<SpendRow>, StoreError> {
+        self.with_reader(|connection| read::list_spend(connection, wanted))
     }
 
-    fn request(&self, id: &str) -> Result<Option<Value>, StoreError> {
-        self.read(|connection| read::request(connection, id))
+    fn stored_response(&self, id: &str) -> Result<Option<Value>, StoreError> {
+        self.with_reader(|connection| read::stored_response(connection, id))
     }
 }
 
@@ -556,7 +568,7 @@ impl Store for Sqlite {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
 
-    use super::{Resource, StoreError, cause};
+    use super::{Resource, StoreError, classify_error};
     use rusqlite::{Error, ffi};
 
     #[test]
@@ -567,10 +579,10 @@ mod tests {
         };
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("store.sqlite");
-        let missing = cause(&path, could_not_open());
+        let missing = classify_error(&path, could_not_open());
         assert!(matches!(missing, StoreError::Failed(_)), "{missing}");
         std::fs::write(&path, "").unwrap();
-        let there = cause(&path, could_not_open());
+        let there = classify_error(&path, could_not_open());
         let StoreError::Exhausted { resource, .. } = there else {
             panic!("{there}");
         };

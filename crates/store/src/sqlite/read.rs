@@ -1,8 +1,8 @@
 //! Reading.
 
 use crate::rows::{
-    About, DeliveryRow, EffectRow, EventKind, EventRow, JobRow, Record, RecordBody, SpendRow,
-    TimerRow,
+    DeliveryRow, EffectRow, EventKind, EventRow, JobAttributes, JobRecord, JobRow, RecordBody,
+    SpendRow, TimerRow,
 };
 use crate::{EventQuery, JobQuery, RecordQuery, SpendQuery, StoreError};
 use bowline_machines::Timestamp;
@@ -14,13 +14,13 @@ use serde_json::Value;
 const JOB: &str = "SELECT id, version, state, about FROM job";
 
 /// What a row holds, before it is made sense of.
-type Raw<T> = rusqlite::Result<T>;
+type RowResult<T> = rusqlite::Result<T>;
 
-fn all<T>(
+fn query_all<T>(
     connection: &Connection,
     sql: &str,
     arguments: Vec<Sql>,
-    mut make: impl FnMut(&Row<'_>) -> Raw<Result<T, StoreError>>,
+    mut make: impl FnMut(&Row<'_>) -> RowResult<Result<T, StoreError>>,
 ) -> Result<Vec<T>, StoreError> {
     let mut statement = connection.prepare_cached(sql).map_err(StoreError::failed)?;
     let rows = statement
@@ -29,43 +29,44 @@ fn all<T>(
     rows.map(|row| row.map_err(StoreError::failed)?).collect()
 }
 
-fn one<T>(
+fn query_by_id<T>(
     connection: &Connection,
     sql: &str,
     id: &str,
-    make: impl FnMut(&Row<'_>) -> Raw<Result<T, StoreError>>,
+    make: impl FnMut(&Row<'_>) -> RowResult<Result<T, StoreError>>,
 ) -> Result<Option<T>, StoreError> {
-    let rows = all(connection, sql, vec![id.to_owned().into()], make)?;
+    let rows = query_all(connection, sql, vec![id.to_owned().into()], make)?;
     Ok(rows.into_iter().next())
 }
 
-fn json(id: &str, text: &str) -> Result<Value, StoreError> {
-    serde_json::from_str(text).map_err(|error| damaged(id, &error))
+fn parse_json(id: &str, text: &str) -> Result<Value, StoreError> {
+    serde_json::from_str(text).map_err(|error| damaged_row(id, &error))
 }
 
-fn damaged(id: &str, why: &impl ToString) -> StoreError {
+fn damaged_row(id: &str, why: &impl ToString) -> StoreError {
     StoreError::Damaged {
         id: id.to_owned(),
         why: why.to_string(),
     }
 }
 
-fn number(row: &Row<'_>, index: usize) -> Raw<u64> {
+fn read_unsigned(row: &Row<'_>, index: usize) -> RowResult<u64> {
     let number: i64 = row.get(index)?;
     Ok(u64::try_from(number).unwrap_or(0))
 }
 
-fn time(row: &Row<'_>, index: usize) -> Raw<Timestamp> {
+fn read_timestamp(row: &Row<'_>, index: usize) -> RowResult<Timestamp> {
     row.get(index).map(Timestamp)
 }
 
-fn make_job(row: &Row<'_>) -> Raw<Result<JobRow, StoreError>> {
+fn job_from_row(row: &Row<'_>) -> RowResult<Result<JobRow, StoreError>> {
     let id: String = row.get(0)?;
-    let version = number(row, 1)?;
+    let version = read_unsigned(row, 1)?;
     let (state, about): (String, String) = (row.get(2)?, row.get(3)?);
     let make = || {
-        let job: Job = serde_json::from_str(&state).map_err(|error| damaged(&id, &error))?;
-        let about: About = serde_json::from_str(&about).map_err(|error| damaged(&id, &error))?;
+        let job: Job = serde_json::from_str(&state).map_err(|error| damaged_row(&id, &error))?;
+        let about: JobAttributes =
+            serde_json::from_str(&about).map_err(|error| damaged_row(&id, &error))?;
         Ok((job.into(), about.into()))
     };
     let made = make();
@@ -77,11 +78,19 @@ fn make_job(row: &Row<'_>) -> Raw<Result<JobRow, StoreError>> {
     }))
 }
 
-pub(super) fn job(connection: &Connection, id: &str) -> Result<Option<JobRow>, StoreError> {
-    one(connection, &format!("{JOB} WHERE id = ?1"), id, make_job)
+pub(super) fn find_job(connection: &Connection, id: &str) -> Result<Option<JobRow>, StoreError> {
+    query_by_id(
+        connection,
+        &format!("{JOB} WHERE id = ?1"),
+        id,
+        job_from_row,
+    )
 }
 
-pub(super) fn jobs(connection: &Connection, wanted: &JobQuery) -> Result<Vec<JobRow>, StoreError> {
+pub(super) fn list_jobs(
+    connection: &Connection,
+    wanted: &JobQuery,
+) -> Result<Vec<JobRow>, StoreError> {
     let mut sql = format!("{JOB} WHERE 1");
     let mut arguments: Vec<Sql> = Vec::new();
     let mut add = |condition: &str, values: &[Sql]| {
@@ -113,7 +122,7 @@ pub(super) fn jobs(connection: &Connection, wanted: &JobQuery) -> Result<Vec<Job
     if text.is_none() && wanted.limit > 0 {
         sql.push_str(&format!(" LIMIT {}", wanted.limit));
     }
-    let mut rows = all(connection, &sql, arguments, make_job)?;
+    let mut rows = query_all(connection, &sql, arguments, job_from_row)?;
     if let Some(text) = text {
         rows.retain(|row| {
             row.job.title.to_lowercase().contains(&text)
@@ -130,58 +139,63 @@ pub(super) fn open_jobs(connection: &Connection) -> Result<Vec<JobRow>, StoreErr
     let sql = format!(
         "{JOB} WHERE status IN ('draft', 'pending', 'in_progress', 'review') ORDER BY created_at, id"
     );
-    all(connection, &sql, vec![], make_job)
+    query_all(connection, &sql, vec![], job_from_row)
 }
 
-pub(super) fn counts(connection: &Connection) -> Result<Vec<(TaskStatus, u64)>, StoreError> {
+pub(super) fn count_by_status(
+    connection: &Connection,
+) -> Result<Vec<(TaskStatus, u64)>, StoreError> {
     let sql = "SELECT status, count(*) FROM job GROUP BY status";
-    let mut counts = all(connection, sql, vec![], |row| {
+    let mut counts = query_all(connection, sql, vec![], |row| {
         let name: String = row.get(0)?;
-        let count = number(row, 1)?;
+        let count = read_unsigned(row, 1)?;
         let status = TaskStatus::from_name(&name);
         Ok(status
             .map(|status| (status, count))
-            .ok_or_else(|| damaged(&name, &"no such status")))
+            .ok_or_else(|| damaged_row(&name, &"no such status")))
     })?;
     counts.sort();
     Ok(counts)
 }
 
-pub(super) fn dependents(connection: &Connection, id: &str) -> Result<Vec<String>, StoreError> {
+pub(super) fn dependents_of(connection: &Connection, id: &str) -> Result<Vec<String>, StoreError> {
     let sql = "SELECT job FROM needs WHERE on_job = ?1 ORDER BY job";
-    all(connection, sql, vec![id.to_owned().into()], |row| {
+    query_all(connection, sql, vec![id.to_owned().into()], |row| {
         row.get(0).map(Ok)
     })
 }
 
 const RECORD: &str = "SELECT id, job, open, at, body FROM record";
 
-fn make_record(row: &Row<'_>) -> Raw<Result<Record, StoreError>> {
+fn record_from_row(row: &Row<'_>) -> RowResult<Result<JobRecord, StoreError>> {
     let id: String = row.get(0)?;
-    let (job, open, at) = (row.get(1)?, row.get(2)?, time(row, 3)?);
+    let (job, open, at) = (row.get(1)?, row.get(2)?, read_timestamp(row, 3)?);
     let body: String = row.get(4)?;
     let body: Result<RecordBody, _> = serde_json::from_str(&body);
     Ok(match body {
-        Ok(body) => Ok(Record {
+        Ok(body) => Ok(JobRecord {
             id,
             job,
             open,
             at,
             body,
         }),
-        Err(error) => Err(damaged(&id, &error)),
+        Err(error) => Err(damaged_row(&id, &error)),
     })
 }
 
-pub(super) fn record(connection: &Connection, id: &str) -> Result<Option<Record>, StoreError> {
+pub(super) fn find_record(
+    connection: &Connection,
+    id: &str,
+) -> Result<Option<JobRecord>, StoreError> {
     let sql = format!("{RECORD} WHERE id = ?1");
-    one(connection, &sql, id, make_record)
+    query_by_id(connection, &sql, id, record_from_row)
 }
 
-pub(super) fn records(
+pub(super) fn list_records(
     connection: &Connection,
     wanted: &RecordQuery,
-) -> Result<Vec<Record>, StoreError> {
+) -> Result<Vec<JobRecord>, StoreError> {
     let mut sql = format!("{RECORD} WHERE 1");
     let mut arguments: Vec<Sql> = Vec::new();
     if let Some(job) = &wanted.job {
@@ -196,10 +210,10 @@ pub(super) fn records(
         sql.push_str(" AND open = 1");
     }
     sql.push_str(" ORDER BY at, id");
-    all(connection, &sql, arguments, make_record)
+    query_all(connection, &sql, arguments, record_from_row)
 }
 
-pub(super) fn events(
+pub(super) fn list_events(
     connection: &Connection,
     wanted: &EventQuery,
 ) -> Result<Vec<EventRow>, StoreError> {
@@ -219,41 +233,47 @@ pub(super) fn events(
     if wanted.limit > 0 {
         sql.push_str(&format!(" LIMIT {}", wanted.limit));
     }
-    all(connection, &sql, arguments, |row| {
-        let sequence = number(row, 0)?;
-        let (job, at) = (row.get(1)?, time(row, 2)?);
+    query_all(connection, &sql, arguments, |row| {
+        let sequence = read_unsigned(row, 0)?;
+        let (job, at) = (row.get(1)?, read_timestamp(row, 2)?);
         let (kind, body): (String, String) = (row.get(3)?, row.get(4)?);
         let id = sequence.to_string();
-        let kind = EventKind::from_name(&kind).ok_or_else(|| damaged(&id, &"no such kind"));
+        let kind = EventKind::from_name(&kind).ok_or_else(|| damaged_row(&id, &"no such kind"));
         Ok(kind.and_then(|kind| {
             Ok(EventRow {
                 sequence,
                 job,
                 at,
                 kind,
-                body: json(&id, &body)?,
+                body: parse_json(&id, &body)?,
             })
         }))
     })
 }
 
-pub(super) fn feed(connection: &Connection) -> Result<(u64, u64), StoreError> {
+pub(super) fn feed_range(connection: &Connection) -> Result<(u64, u64), StoreError> {
     let sql = "SELECT coalesce(max(min(sequence), (SELECT floor + 1 FROM feed)), 0),
             coalesce(max(sequence), 0)
         FROM event";
     connection
-        .query_row(sql, [], |row| Ok((number(row, 0)?, number(row, 1)?)))
+        .query_row(sql, [], |row| {
+            Ok((read_unsigned(row, 0)?, read_unsigned(row, 1)?))
+        })
         .map_err(StoreError::failed)
 }
 
-pub(super) fn effects(connection: &Connection) -> Result<Vec<EffectRow>, StoreError> {
+pub(super) fn open_effects(connection: &Connection) -> Result<Vec<EffectRow>, StoreError> {
     let sql = "SELECT id, job, kind, body, at, due, tries FROM effect WHERE open = 1 ORDER BY id";
-    all(connection, sql, vec![], |row| {
-        let id = number(row, 0)?;
+    query_all(connection, sql, vec![], |row| {
+        let id = read_unsigned(row, 0)?;
         let (job, kind) = (row.get(1)?, row.get(2)?);
         let body: String = row.get(3)?;
-        let (at, due, tries) = (time(row, 4)?, time(row, 5)?, row.get(6)?);
-        Ok(json(&id.to_string(), &body).map(|body| EffectRow {
+        let (at, due, tries) = (
+            read_timestamp(row, 4)?,
+            read_timestamp(row, 5)?,
+            row.get(6)?,
+        );
+        Ok(parse_json(&id.to_string(), &body).map(|body| EffectRow {
             id,
             job,
             kind,
@@ -265,30 +285,30 @@ pub(super) fn effects(connection: &Connection) -> Result<Vec<EffectRow>, StoreEr
     })
 }
 
-pub(super) fn deliveries(
+pub(super) fn deliveries_of(
     connection: &Connection,
     job: &str,
 ) -> Result<Vec<DeliveryRow>, StoreError> {
     let sql = "SELECT effect, kind, try_number, delivery.at, note FROM delivery
         JOIN effect ON effect.id = delivery.effect WHERE delivery.job = ?1 ORDER BY effect, try_number";
-    all(connection, sql, vec![job.to_owned().into()], |row| {
+    query_all(connection, sql, vec![job.to_owned().into()], |row| {
         Ok(Ok(DeliveryRow {
-            effect: number(row, 0)?,
+            effect: read_unsigned(row, 0)?,
             kind: row.get(1)?,
             try_number: row.get(2)?,
-            at: time(row, 3)?,
+            at: read_timestamp(row, 3)?,
             note: row.get(4)?,
         }))
     })
 }
 
-pub(super) fn timers(connection: &Connection) -> Result<Vec<TimerRow>, StoreError> {
+pub(super) fn list_timers(connection: &Connection) -> Result<Vec<TimerRow>, StoreError> {
     let sql = "SELECT job, key, generation, due, body FROM timer ORDER BY due, job, key";
-    all(connection, sql, vec![], |row| {
+    query_all(connection, sql, vec![], |row| {
         let (job, key): (String, String) = (row.get(0)?, row.get(1)?);
-        let (generation, due) = (number(row, 2)?, time(row, 3)?);
+        let (generation, due) = (read_unsigned(row, 2)?, read_timestamp(row, 3)?);
         let body: String = row.get(4)?;
-        Ok(json(&key, &body).map(|body| TimerRow {
+        Ok(parse_json(&key, &body).map(|body| TimerRow {
             job,
             key,
             generation,
@@ -298,7 +318,7 @@ pub(super) fn timers(connection: &Connection) -> Result<Vec<TimerRow>, StoreErro
     })
 }
 
-pub(super) fn spend(
+pub(super) fn list_spend(
     connection: &Connection,
     wanted: &SpendQuery,
 ) -> Result<Vec<SpendRow>, StoreError> {
@@ -313,22 +333,25 @@ pub(super) fn spend(
         arguments.push(day.into());
     }
     sql.push_str(" ORDER BY day, job, agent");
-    all(connection, &sql, arguments, |row| {
+    query_all(connection, &sql, arguments, |row| {
         Ok(Ok(SpendRow {
             day: row.get(0)?,
             job: row.get(1)?,
             agent: row.get(2)?,
-            tokens: number(row, 3)?,
+            tokens: read_unsigned(row, 3)?,
             usd: row.get(4)?,
         }))
     })
 }
 
-pub(super) fn request(connection: &Connection, id: &str) -> Result<Option<Value>, StoreError> {
+pub(super) fn stored_response(
+    connection: &Connection,
+    id: &str,
+) -> Result<Option<Value>, StoreError> {
     let sql = "SELECT answer FROM request WHERE id = ?1";
     let answer: Option<String> = connection
         .query_row(sql, [id], |row| row.get(0))
         .optional()
         .map_err(StoreError::failed)?;
-    answer.map(|answer| json(id, &answer)).transpose()
+    answer.map(|answer| parse_json(id, &answer)).transpose()
 }

@@ -1,21 +1,23 @@
 //! Writing: a group of steps in one transaction, each looked at before anything of it is written.
 
-use crate::advance::{Advance, Change, EffectEnd, Next, Outcome, Settle, TimerChange};
+use crate::advance::{
+    CommitOutcome, EffectResult, JobChange, NextJobState, SettledEffect, StoreStep, TimerChange,
+};
 use crate::rows::{EffectRow, EventRow, NO_JOB};
-use crate::{Pruned, Retention, StoreError, day_of};
+use crate::{PrunedCounts, RetentionLimits, StoreError, day_of};
 use bowline_machines::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
-type Done<T> = rusqlite::Result<T>;
+type SqlResult<T> = rusqlite::Result<T>;
 
 /// A step, and the texts of its rows: spelled by whoever hands it over, since the thread that writes has the most to do.
-pub(super) struct Spelled {
-    step: Advance,
-    texts: Vec<Texts>,
+pub(super) struct EncodedStep {
+    step: StoreStep,
+    texts: Vec<EncodedRows>,
 }
 
 /// Of one change, each list in its order.
-struct Texts {
+struct EncodedRows {
     state: String,
     about: String,
     events: Vec<String>,
@@ -23,17 +25,17 @@ struct Texts {
     records: Vec<String>,
 }
 
-impl From<Advance> for Spelled {
-    fn from(step: Advance) -> Self {
+impl From<StoreStep> for EncodedStep {
+    fn from(step: StoreStep) -> Self {
         let texts = step.changes.iter().map(|change| {
             let (state, about) = match &change.next {
-                Next::Is(job, about) => (spelled(job), spelled(about)),
-                Next::Same | Next::Gone => (String::new(), String::new()),
+                NextJobState::Is(job, about) => (encode_json(job), encode_json(about)),
+                NextJobState::Same | NextJobState::Gone => (String::new(), String::new()),
             };
             let events = change.events.iter().map(|it| it.body.to_string());
             let effects = change.effects.iter().map(|it| it.body.to_string());
-            let records = change.records.iter().map(|it| spelled(&it.body));
-            Texts {
+            let records = change.records.iter().map(|it| encode_json(&it.body));
+            EncodedRows {
                 state,
                 about,
                 events: events.collect(),
@@ -41,7 +43,7 @@ impl From<Advance> for Spelled {
                 records: records.collect(),
             }
         });
-        Spelled {
+        EncodedStep {
             texts: texts.collect(),
             step,
         }
@@ -49,21 +51,22 @@ impl From<Advance> for Spelled {
 }
 
 /// Strings, numbers and lists of them: they always have a spelling.
-fn spelled(it: &impl serde::Serialize) -> String {
+fn encode_json(it: &impl serde::Serialize) -> String {
     serde_json::to_string(it).unwrap_or_default()
 }
 
 /// Applies the steps of all callers and commits once. An error rolls everything back.
-pub(super) fn group(
+pub(super) fn commit_group(
     connection: &mut Connection,
-    callers: Vec<Vec<Spelled>>,
-) -> Result<Vec<Vec<Outcome>>, StoreError> {
-    let apply_all = || -> Done<Vec<Vec<Outcome>>> {
+    callers: Vec<Vec<EncodedStep>>,
+) -> Result<Vec<Vec<CommitOutcome>>, StoreError> {
+    let apply_all = || -> SqlResult<Vec<Vec<CommitOutcome>>> {
         let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut outcomes = Vec::with_capacity(callers.len());
         for steps in callers {
             let steps = steps.into_iter();
-            let of_one: Done<Vec<Outcome>> = steps.map(|step| apply(&change, step)).collect();
+            let of_one: SqlResult<Vec<CommitOutcome>> =
+                steps.map(|step| apply_step(&change, step)).collect();
             outcomes.push(of_one?);
         }
         change.commit()?;
@@ -73,15 +76,18 @@ pub(super) fn group(
 }
 
 /// A number of ours as SQLite has it. None of them comes near the end of either.
-fn int(number: u64) -> i64 {
+fn to_sql_integer(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-fn natural(number: i64) -> u64 {
+fn from_sql_integer(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
 
-fn apply(db: &Transaction<'_>, Spelled { step, texts }: Spelled) -> Done<Outcome> {
+fn apply_step(
+    db: &Transaction<'_>,
+    EncodedStep { step, texts }: EncodedStep,
+) -> SqlResult<CommitOutcome> {
     if let Some(request) = &step.request {
         let known: Option<(String, String)> = db
             .prepare_cached("SELECT print, answer FROM request WHERE id = ?1")?
@@ -89,24 +95,24 @@ fn apply(db: &Transaction<'_>, Spelled { step, texts }: Spelled) -> Done<Outcome
             .optional()?;
         if let Some((print, answer)) = known {
             return Ok(match print == request.print {
-                true => Outcome::AlreadyApplied {
+                true => CommitOutcome::AlreadyApplied {
                     answer: serde_json::from_str(&answer).unwrap_or_default(),
                 },
-                false => Outcome::RequestReused,
+                false => CommitOutcome::RequestReused,
             });
         }
     }
     // A job that moves alone is looked at by the statement that moves it; of several, each is looked at before any moves.
     let alone = matches!(
         step.changes.as_slice(),
-        [Change { next: Next::Is(..), timers, .. }] if !timers.iter().any(is_fired)
+        [JobChange { next: NextJobState::Is(..), timers, .. }] if !timers.iter().any(is_fired)
     );
     if !alone {
         for change in &step.changes {
-            let version = version(db, &change.job)?;
-            if version != change.expected || !timers_as_they_were(db, change)? {
+            let version = job_version(db, &change.job)?;
+            if version != change.expected || !are_fired_timers_current(db, change)? {
                 let job = change.job.clone();
-                return Ok(Outcome::Conflict { job, version });
+                return Ok(CommitOutcome::Conflict { job, version });
             }
         }
     }
@@ -117,38 +123,38 @@ fn apply(db: &Transaction<'_>, Spelled { step, texts }: Spelled) -> Done<Outcome
                 // A step moves a job once.
                 return Err(rusqlite::Error::StatementChangedRows(0));
             }
-            let version = version(db, &change.job)?;
+            let version = job_version(db, &change.job)?;
             let job = change.job;
-            return Ok(Outcome::Conflict { job, version });
+            return Ok(CommitOutcome::Conflict { job, version });
         };
         let (rows, at) = ((&mut events, &mut effects), step.at);
-        write(db, change, &texts, version_now, at, rows)?;
+        write_rows(db, change, &texts, version_now, at, rows)?;
     }
     for settled in &step.settled {
-        settle(db, settled, step.at)?;
+        settle_effect(db, settled, step.at)?;
     }
     if let Some(request) = &step.request {
         let answer = request.answer.to_string();
         db.prepare_cached("INSERT INTO request (id, at, print, answer) VALUES (?1, ?2, ?3, ?4)")?
             .execute(params![request.id, step.at.0, request.print, answer])?;
     }
-    Ok(Outcome::Applied { events, effects })
+    Ok(CommitOutcome::Applied { events, effects })
 }
 
 /// Where a job is; 0 when it does not exist.
-fn version(db: &Transaction<'_>, job: &str) -> Done<u64> {
+fn job_version(db: &Transaction<'_>, job: &str) -> SqlResult<u64> {
     let version: Option<i64> = db
         .prepare_cached("SELECT version FROM job WHERE id = ?1")?
         .query_row([job], |row| row.get(0))
         .optional()?;
-    Ok(natural(version.unwrap_or(0)))
+    Ok(from_sql_integer(version.unwrap_or(0)))
 }
 
 fn is_fired(timer: &TimerChange) -> bool {
     matches!(timer, TimerChange::Fired { .. })
 }
 
-fn timers_as_they_were(db: &Transaction<'_>, change: &Change) -> Done<bool> {
+fn are_fired_timers_current(db: &Transaction<'_>, change: &JobChange) -> SqlResult<bool> {
     for timer in &change.timers {
         let TimerChange::Fired { key, generation } = timer else {
             continue;
@@ -157,27 +163,27 @@ fn timers_as_they_were(db: &Transaction<'_>, change: &Change) -> Done<bool> {
             .prepare_cached("SELECT generation FROM timer WHERE job = ?1 AND key = ?2")?
             .query_row(params![change.job, key], |row| row.get(0))
             .optional()?;
-        if found.map(natural) != Some(*generation) {
+        if found.map(from_sql_integer) != Some(*generation) {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-fn write(
+fn write_rows(
     db: &Transaction<'_>,
-    change: Change,
-    texts: &Texts,
+    change: JobChange,
+    texts: &EncodedRows,
     version: u64,
     at: Timestamp,
     (events, effects): (&mut Vec<EventRow>, &mut Vec<EffectRow>),
-) -> Done<()> {
+) -> SqlResult<()> {
     for (event, body) in change.events.into_iter().zip(&texts.events) {
         let sql = "INSERT INTO event (job, at, kind, body) VALUES (?1, ?2, ?3, ?4)";
         db.prepare_cached(sql)?
             .execute(params![change.job, at.0, event.kind.name(), body])?;
         events.push(EventRow {
-            sequence: natural(db.last_insert_rowid()),
+            sequence: from_sql_integer(db.last_insert_rowid()),
             job: change.job.clone(),
             at,
             kind: event.kind,
@@ -195,7 +201,7 @@ fn write(
             effect.due.0
         ])?;
         effects.push(EffectRow {
-            id: natural(db.last_insert_rowid()),
+            id: from_sql_integer(db.last_insert_rowid()),
             job: change.job.clone(),
             kind: effect.kind,
             body: effect.body,
@@ -225,7 +231,7 @@ fn write(
             day,
             change.job,
             spent.agent,
-            int(spent.tokens),
+            to_sql_integer(spent.tokens),
             spent.usd
         ])?;
     }
@@ -238,7 +244,7 @@ fn write(
                 db.prepare_cached(sql)?.execute(params![
                     change.job,
                     key,
-                    int(version),
+                    to_sql_integer(version),
                     due.0,
                     body
                 ])?;
@@ -267,10 +273,14 @@ const NEW: &str =
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT (id) DO NOTHING";
 
 /// The job itself; says which version it is at now. Nothing where it is not at the version that was decided on.
-fn write_job(db: &Transaction<'_>, change: &Change, texts: &Texts) -> Done<Option<u64>> {
+fn write_job(
+    db: &Transaction<'_>,
+    change: &JobChange,
+    texts: &EncodedRows,
+) -> SqlResult<Option<u64>> {
     match &change.next {
-        Next::Same => Ok(Some(change.expected)),
-        Next::Gone => {
+        NextJobState::Same => Ok(Some(change.expected)),
+        NextJobState::Gone => {
             for table in ["record", "timer", "effect", "delivery", "needs"] {
                 let sql = format!("DELETE FROM {table} WHERE job = ?1");
                 db.prepare_cached(&sql)?.execute([&change.job])?;
@@ -281,13 +291,13 @@ fn write_job(db: &Transaction<'_>, change: &Change, texts: &Texts) -> Done<Optio
                 .execute([&change.job])?;
             Ok(Some(change.expected))
         }
-        Next::Is(job, about) => {
+        NextJobState::Is(job, about) => {
             let version = change.expected + 1;
             let is_new = change.expected == 0;
-            let put = |sql: &str| -> Done<bool> {
+            let put = |sql: &str| -> SqlResult<bool> {
                 let put = db.prepare_cached(sql)?.execute(params![
                     change.job,
-                    int(version),
+                    to_sql_integer(version),
                     job.task_status().name(),
                     about.type_name,
                     about.label,
@@ -323,17 +333,19 @@ fn write_job(db: &Transaction<'_>, change: &Change, texts: &Texts) -> Done<Optio
     }
 }
 
-fn settle(db: &Transaction<'_>, settled: &Settle, at: Timestamp) -> Done<()> {
+fn settle_effect(db: &Transaction<'_>, settled: &SettledEffect, at: Timestamp) -> SqlResult<()> {
     let (open, due, note) = match &settled.end {
-        EffectEnd::Done => (false, None, None),
-        EffectEnd::Delivered { note } | EffectEnd::GivenUp { note } => (false, None, Some(note)),
-        EffectEnd::Again { due, note } => (true, Some(due.0), Some(note)),
+        EffectResult::Done => (false, None, None),
+        EffectResult::Delivered { note } | EffectResult::GivenUp { note } => {
+            (false, None, Some(note))
+        }
+        EffectResult::Again { due, note } => (true, Some(due.0), Some(note)),
     };
     // What has ended is not settled again.
     let sql = "UPDATE effect SET open = ?2, due = coalesce(?3, due), tries = tries + ?4
         WHERE id = ?1 AND open = 1
         RETURNING job <> ?5 AND NOT EXISTS (SELECT 1 FROM job WHERE job.id = effect.job)";
-    let id = int(settled.effect);
+    let id = to_sql_integer(settled.effect);
     let job_removed: Option<bool> = db
         .prepare_cached(sql)?
         .query_row(params![id, open, due, note.is_some(), NO_JOB], |row| {
@@ -359,13 +371,18 @@ fn settle(db: &Transaction<'_>, settled: &Settle, at: Timestamp) -> Done<()> {
     Ok(())
 }
 
-pub(super) fn prune(connection: &mut Connection, kept: &Retention) -> Result<Pruned, StoreError> {
-    let mut prune = || -> Done<Pruned> {
+pub(super) fn prune_rows(
+    connection: &mut Connection,
+    kept: &RetentionLimits,
+) -> Result<PrunedCounts, StoreError> {
+    let mut prune = || -> SqlResult<PrunedCounts> {
         let db = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let sql = "SELECT floor, coalesce((SELECT max(sequence) FROM event), 0) FROM feed";
         let (floor, newest) = db.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let (floor, newest): (i64, i64) = (floor, newest);
-        let next = newest.saturating_sub(int(kept.events)).max(floor);
+        let next = newest
+            .saturating_sub(to_sql_integer(kept.events))
+            .max(floor);
         let sql = "DELETE FROM event WHERE sequence > ?1 AND sequence <= ?2 AND job <> ?3
             AND NOT EXISTS (SELECT 1 FROM job WHERE job.id = event.job)";
         let events = db.execute(sql, params![floor, next, NO_JOB])?;
@@ -376,7 +393,10 @@ pub(super) fn prune(connection: &mut Connection, kept: &Retention) -> Result<Pru
                  FROM request WINDOW newest AS (ORDER BY at DESC, id))
              WHERE rank > ?3 OR bytes > ?4))";
         let (from, until) = (kept.requests_from.0, kept.requests_until.0);
-        let (count, bytes) = (int(kept.requests), int(kept.request_bytes));
+        let (count, bytes) = (
+            to_sql_integer(kept.requests),
+            to_sql_integer(kept.request_bytes),
+        );
         let requests = db.execute(sql, params![from, until, count, bytes])?;
         let mut effects = 0;
         if let Some(from) = kept.effects_from {
@@ -386,7 +406,7 @@ pub(super) fn prune(connection: &mut Connection, kept: &Retention) -> Result<Pru
             db.execute(sql, [])?;
         }
         db.commit()?;
-        Ok(Pruned {
+        Ok(PrunedCounts {
             events: events as u64,
             requests: requests as u64,
             effects: effects as u64,

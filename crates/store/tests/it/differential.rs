@@ -4,9 +4,9 @@ use crate::{NOON, about, draft, effect, event, submitted};
 use bowline_machines::Timestamp;
 use bowline_machines::job::TaskStatus;
 use bowline_store::{
-    Advance, Change, EffectEnd, EventQuery, JobQuery, Memory, Next, Record, RecordBody,
-    RecordQuery, Request, Retention, SaidRow, Settle, SpendQuery, Spent, Sqlite, Store,
-    TimerChange,
+    AddedSpend, EffectResult, EventQuery, IdempotentRequest, JobChange, JobQuery, JobRecord,
+    MemoryStore, MessageRow, NextJobState, RecordBody, RecordQuery, RetentionLimits, SettledEffect,
+    SpendQuery, SqliteStore, Store, StoreStep, TimerChange,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -23,7 +23,7 @@ fn any_timer() -> impl Strategy<Value = TimerChange> {
     ]
 }
 
-fn any_change() -> impl Strategy<Value = Change> {
+fn any_change() -> impl Strategy<Value = JobChange> {
     let parts = (
         prop::sample::select(JOBS.to_vec()),
         0u64..5,
@@ -43,30 +43,31 @@ fn any_change() -> impl Strategy<Value = Change> {
             if sort % 3 == 0 {
                 state.depends_on = vec![JOBS[0].into()];
             }
-            let mut change = Change::to(job, expected, state, about(NOON.0 + i64::from(sort)));
+            let mut change =
+                JobChange::replace_state(job, expected, state, about(NOON.0 + i64::from(sort)));
             match sort {
-                6 => change.next = Next::Gone,
-                7 => change.next = Next::Same,
+                6 => change.next = NextJobState::Gone,
+                7 => change.next = NextJobState::Same,
                 _ => {}
             }
             change.events = events.iter().map(|text| event(text)).collect();
             change.effects = effects.iter().map(|kind| effect(kind)).collect();
             change.timers = timers;
-            change.spent = spent.map(|(tokens, agent)| Spent {
+            change.spent = spent.map(|(tokens, agent)| AddedSpend {
                 agent,
                 tokens,
                 usd: 0.1,
             });
             // What is gone has nothing that belongs to it.
-            if change.next == Next::Gone {
+            if change.next == NextJobState::Gone {
                 (change.effects, change.timers) = (Vec::new(), Vec::new());
             } else if let Some((number, open)) = said {
-                change.records.push(Record {
+                change.records.push(JobRecord {
                     id: format!("say_{number}"),
                     job: job.into(),
                     open,
                     at: Timestamp(number),
-                    body: RecordBody::Said(SaidRow::default()),
+                    body: RecordBody::Said(MessageRow::default()),
                 });
             }
             change
@@ -74,18 +75,18 @@ fn any_change() -> impl Strategy<Value = Change> {
     )
 }
 
-fn any_step() -> impl Strategy<Value = Advance> {
+fn any_step() -> impl Strategy<Value = StoreStep> {
     let end = prop_oneof![
-        Just(EffectEnd::Done),
-        "[a-z]{3}".prop_map(|note| EffectEnd::Delivered { note }),
-        "[a-z]{3}".prop_map(|note| EffectEnd::GivenUp { note }),
-        "[a-z]{3}".prop_map(|note| EffectEnd::Again {
+        Just(EffectResult::Done),
+        "[a-z]{3}".prop_map(|note| EffectResult::Delivered { note }),
+        "[a-z]{3}".prop_map(|note| EffectResult::GivenUp { note }),
+        "[a-z]{3}".prop_map(|note| EffectResult::Again {
             due: Timestamp(7),
             note
         }),
     ];
-    let settle = (1u64..8, end).prop_map(|(effect, end)| Settle { effect, end });
-    let request = (0u8..6, 0u8..2).prop_map(|(id, print)| Request {
+    let settle = (1u64..8, end).prop_map(|(effect, end)| SettledEffect { effect, end });
+    let request = (0u8..6, 0u8..2).prop_map(|(id, print)| IdempotentRequest {
         id: format!("r-{id}"),
         print: print.to_string(),
         answer: json!([id, print]),
@@ -100,7 +101,7 @@ fn any_step() -> impl Strategy<Value = Advance> {
         // One step moves a job once.
         changes.sort_by(|a, b| a.job.cmp(&b.job));
         changes.dedup_by(|a, b| a.job == b.job);
-        Advance {
+        StoreStep {
             at: Timestamp(at),
             request,
             changes,
@@ -126,22 +127,22 @@ fn everything(store: &dyn Store) -> String {
     };
     let mut told = format!(
         "{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n",
-        store.jobs(&all).unwrap(),
-        store.jobs(&pending).unwrap(),
+        store.list_jobs(&all).unwrap(),
+        store.list_jobs(&pending).unwrap(),
         store.open_jobs().unwrap(),
-        store.counts().unwrap(),
-        store.records(&RecordQuery::default()).unwrap(),
-        store.records(&open).unwrap(),
-        store.events(&EventQuery::default()).unwrap(),
-        store.feed().unwrap(),
-        store.effects().unwrap(),
-        store.timers().unwrap(),
-        store.spend(&SpendQuery::default()).unwrap(),
+        store.count_by_status().unwrap(),
+        store.list_records(&RecordQuery::default()).unwrap(),
+        store.list_records(&open).unwrap(),
+        store.list_events(&EventQuery::default()).unwrap(),
+        store.feed_range().unwrap(),
+        store.open_effects().unwrap(),
+        store.list_timers().unwrap(),
+        store.list_spend(&SpendQuery::default()).unwrap(),
     );
     for job in JOBS {
         let of = (
-            store.dependents(job).unwrap(),
-            store.deliveries(job).unwrap(),
+            store.dependents_of(job).unwrap(),
+            store.deliveries_of(job).unwrap(),
         );
         told.push_str(&format!("{of:?}\n"));
     }
@@ -157,13 +158,13 @@ proptest! {
     ) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("store.db");
-        let model = Memory::new();
-        let mut file = Sqlite::open(&path).unwrap();
+        let model = MemoryStore::new();
+        let mut file = SqliteStore::open(&path).unwrap();
         for (index, steps) in batches.into_iter().enumerate() {
-            let expected = model.advance(steps.clone()).unwrap();
-            prop_assert_eq!(file.advance(steps).unwrap(), expected);
+            let expected = model.commit_steps(steps.clone()).unwrap();
+            prop_assert_eq!(file.commit_steps(steps).unwrap(), expected);
             if let Some((at, before)) = prune && at == index {
-                let kept = Retention {
+                let kept = RetentionLimits {
                     events: before.unsigned_abs() % 7,
                     requests: before.unsigned_abs() % 3,
                     request_bytes: before.unsigned_abs() % 97,
@@ -171,11 +172,11 @@ proptest! {
                     requests_until: Timestamp(before),
                     effects_from: (before % 2 == 0).then_some(Timestamp(before)),
                 };
-                prop_assert_eq!(file.prune(&kept).unwrap(), model.prune(&kept).unwrap());
+                prop_assert_eq!(file.prune_rows(&kept).unwrap(), model.prune_rows(&kept).unwrap());
             }
             if index % 5 == 4 {
                 drop(file);
-                file = Sqlite::open(&path).unwrap();
+                file = SqliteStore::open(&path).unwrap();
             }
         }
         prop_assert_eq!(everything(&file), everything(&model));

@@ -3,7 +3,8 @@
 use crate::{NOON, about, apply, create, draft};
 use bowline_machines::Timestamp;
 use bowline_store::{
-    Advance, Change, JobQuery, Next, Retention, SpendQuery, Sqlite, Store, StoreError,
+    JobChange, JobQuery, NextJobState, RetentionLimits, SpendQuery, SqliteStore, Store, StoreError,
+    StoreStep,
 };
 use std::sync::Arc;
 
@@ -11,11 +12,11 @@ use std::sync::Arc;
 fn one_process_has_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
-    let store = Sqlite::open(&path).unwrap();
-    let refused = Sqlite::open(&path).unwrap_err();
+    let store = SqliteStore::open(&path).unwrap();
+    let refused = SqliteStore::open(&path).unwrap_err();
     assert!(matches!(refused, StoreError::Locked { .. }), "{refused}");
     drop(store);
-    Sqlite::open(&path).unwrap();
+    SqliteStore::open(&path).unwrap();
 }
 
 /// What is asked for while somebody else has the store waits, and is done once they let go.
@@ -38,17 +39,17 @@ fn waits_for<T: Send + 'static>(
 fn a_store_that_its_last_server_is_about_to_leave_is_waited_for() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
-    let last = Sqlite::open(&path).unwrap();
+    let last = SqliteStore::open(&path).unwrap();
     apply(&last, create("task_a", "Tea"));
-    let next = waits_for(|| drop(last), move || Sqlite::open(&path).unwrap());
-    assert!(next.job("task_a").unwrap().is_some());
+    let next = waits_for(|| drop(last), move || SqliteStore::open(&path).unwrap());
+    assert!(next.find_job("task_a").unwrap().is_some());
 }
 
 #[test]
 fn a_change_waits_for_somebody_else_who_writes_into_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
-    let store = Arc::new(Sqlite::open(&path).unwrap());
+    let store = Arc::new(SqliteStore::open(&path).unwrap());
     let other = rusqlite::Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let asked = store.clone();
@@ -57,40 +58,40 @@ fn a_change_waits_for_somebody_else_who_writes_into_the_file() {
         move || apply(&*asked, create("task_a", "Tea")),
     );
     // Whoever reads has not been kept waiting, and the change is there.
-    assert!(store.job("task_a").unwrap().is_some());
+    assert!(store.find_job("task_a").unwrap().is_some());
 }
 
 #[test]
 fn a_copy_made_in_use_is_whole() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Sqlite::open(&folder.path().join("store.db")).unwrap();
+    let store = SqliteStore::open(&folder.path().join("store.db")).unwrap();
     for number in 0..50 {
         apply(&store, create(&format!("task_{number}"), "Tea"));
     }
     let copy = folder.path().join("copy.db");
-    store.backup(&copy).unwrap();
+    store.write_backup(&copy).unwrap();
     apply(&store, create("task_later", "Tea"));
-    let copy = Sqlite::open(&copy).unwrap();
-    assert_eq!(copy.jobs(&JobQuery::default()).unwrap().len(), 50);
-    assert_eq!(copy.job("task_later").unwrap(), None);
+    let copy = SqliteStore::open(&copy).unwrap();
+    assert_eq!(copy.list_jobs(&JobQuery::default()).unwrap().len(), 50);
+    assert_eq!(copy.find_job("task_later").unwrap(), None);
 }
 
 #[test]
 fn a_copy_replaces_nothing_and_a_merged_log_leaves_one_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
-    let store = Sqlite::open(&path).unwrap();
+    let store = SqliteStore::open(&path).unwrap();
     apply(&store, create("task_a", "Tea"));
     let copy = folder.path().join("copy.db");
     std::fs::write(&copy, "mine").unwrap();
-    assert!(store.backup(&copy).is_err());
-    assert!(Sqlite::backup_file(&path, &copy).is_err());
+    assert!(store.write_backup(&copy).is_err());
+    assert!(SqliteStore::backup_file(&path, &copy).is_err());
     assert_eq!(std::fs::read(&copy).unwrap(), b"mine");
     store.merge_log().unwrap();
     let alone = folder.path().join("alone.db");
     std::fs::copy(&path, &alone).unwrap();
-    let alone = Sqlite::open(&alone).unwrap();
-    assert!(alone.job("task_a").unwrap().is_some());
+    let alone = SqliteStore::open(&alone).unwrap();
+    assert!(alone.find_job("task_a").unwrap().is_some());
     let left: Vec<_> = std::fs::read_dir(folder.path())
         .unwrap()
         .map(|it| it.unwrap().file_name().into_string().unwrap())
@@ -103,7 +104,7 @@ fn a_copy_replaces_nothing_and_a_merged_log_leaves_one_file() {
 fn a_log_that_another_program_reads_is_not_called_merged() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
-    let store = Sqlite::open(&path).unwrap();
+    let store = SqliteStore::open(&path).unwrap();
     apply(&store, create("task_a", "Tea"));
     let reader = rusqlite::Connection::open(&path).unwrap();
     reader.execute_batch("BEGIN; SELECT * FROM job").unwrap();
@@ -118,16 +119,19 @@ fn a_log_that_another_program_reads_is_not_called_merged() {
 fn damaged_pages_are_found_before_anything_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
-    let store = Sqlite::open(&path).unwrap();
+    let store = SqliteStore::open(&path).unwrap();
     apply(&store, create("task_a", "Tea"));
     drop(store);
-    Sqlite::verify(&path).unwrap();
+    SqliteStore::verify_file(&path).unwrap();
     let mut bytes = std::fs::read(&path).unwrap();
     for byte in &mut bytes[4_096..4_160] {
         *byte = !*byte;
     }
     std::fs::write(&path, &bytes).unwrap();
-    for refused in [Sqlite::open(&path).map(drop), Sqlite::verify(&path)] {
+    for refused in [
+        SqliteStore::open(&path).map(drop),
+        SqliteStore::verify_file(&path),
+    ] {
         let refused = refused.unwrap_err();
         assert!(
             matches!(refused, StoreError::DamagedFile { .. }),
@@ -142,11 +146,11 @@ fn damaged_pages_are_found_before_anything_is_written() {
 fn a_store_of_a_newer_program_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
-    drop(Sqlite::open(&path).unwrap());
+    drop(SqliteStore::open(&path).unwrap());
     let raw = rusqlite::Connection::open(&path).unwrap();
     raw.execute_batch("PRAGMA user_version = 99").unwrap();
     drop(raw);
-    let refused = Sqlite::open(&path).unwrap_err();
+    let refused = SqliteStore::open(&path).unwrap_err();
     assert!(
         matches!(refused, StoreError::Newer { found: 99, .. }),
         "{refused}"
@@ -157,7 +161,7 @@ fn a_store_of_a_newer_program_is_left_alone() {
 fn an_older_store_becomes_a_newer_one_and_keeps_what_it_has() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
-    let store = Sqlite::open(&path).unwrap();
+    let store = SqliteStore::open(&path).unwrap();
     apply(&store, create("task_a", "Tea"));
     drop(store);
     let raw = rusqlite::Connection::open(&path).unwrap();
@@ -166,25 +170,25 @@ fn an_older_store_becomes_a_newer_one_and_keeps_what_it_has() {
     )
     .unwrap();
     drop(raw);
-    let store = Sqlite::open(&path).unwrap();
-    assert_eq!(store.spend(&SpendQuery::default()).unwrap(), []);
-    assert_eq!(store.feed().unwrap(), (0, 0));
-    assert!(store.job("task_a").unwrap().is_some());
+    let store = SqliteStore::open(&path).unwrap();
+    assert_eq!(store.list_spend(&SpendQuery::default()).unwrap(), []);
+    assert_eq!(store.feed_range().unwrap(), (0, 0));
+    assert!(store.find_job("task_a").unwrap().is_some());
 }
 
 #[test]
 fn a_row_that_cannot_be_read_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
-    let store = Sqlite::open(&path).unwrap();
+    let store = SqliteStore::open(&path).unwrap();
     apply(&store, create("task_a", "Tea"));
     drop(store);
     let raw = rusqlite::Connection::open(&path).unwrap();
     raw.execute_batch("UPDATE job SET state = '{\"title\":7}'")
         .unwrap();
     drop(raw);
-    let store = Sqlite::open(&path).unwrap();
-    let damaged = store.job("task_a").unwrap_err();
+    let store = SqliteStore::open(&path).unwrap();
+    let damaged = store.find_job("task_a").unwrap_err();
     assert!(
         matches!(&damaged, StoreError::Damaged { id, .. } if id == "task_a"),
         "{damaged}"
@@ -195,7 +199,7 @@ fn a_row_that_cannot_be_read_is_named() {
 fn many_callers_at_once_are_all_answered_and_all_durable() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
-    let store = Arc::new(Sqlite::open(&path).unwrap());
+    let store = Arc::new(SqliteStore::open(&path).unwrap());
     let callers: Vec<_> = (0..16)
         .map(|caller| {
             let store = store.clone();
@@ -210,8 +214,8 @@ fn many_callers_at_once_are_all_answered_and_all_durable() {
         caller.join().unwrap();
     }
     drop(store);
-    let store = Sqlite::open(&path).unwrap();
-    assert_eq!(store.jobs(&JobQuery::default()).unwrap().len(), 320);
+    let store = SqliteStore::open(&path).unwrap();
+    assert_eq!(store.list_jobs(&JobQuery::default()).unwrap().len(), 320);
 }
 
 /// A log that is never in the file to its last page never begins anew.
@@ -223,19 +227,19 @@ fn the_log_stays_short_however_long_others_write() {
     const BYTES_MAX: u64 = 4 * 1_000 * 4_120;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
-    let store = Sqlite::open(&path).unwrap();
+    let store = SqliteStore::open(&path).unwrap();
     for commit in 0..COMMITS {
         let steps = (0..STEPS).map(|step| create(&format!("task_{commit}_{step}"), "Tea"));
-        let mut waits = store.advance_soon(steps.collect(), Box::new(|| {}));
+        let mut waits = store.begin_commit(steps.collect(), Box::new(|| {}));
         waits(true).unwrap().unwrap();
     }
     let log = std::fs::metadata(folder.path().join("store.db-wal")).unwrap();
     assert!(log.len() < BYTES_MAX, "{} bytes", log.len());
-    let all = store.jobs(&JobQuery::default()).unwrap();
+    let all = store.list_jobs(&JobQuery::default()).unwrap();
     assert_eq!(all.len(), STEPS * COMMITS);
 }
 
-const KEEP_NOTHING: Retention = Retention {
+const KEEP_NOTHING: RetentionLimits = RetentionLimits {
     events: 0,
     requests: 0,
     request_bytes: 0,
@@ -244,10 +248,10 @@ const KEEP_NOTHING: Retention = Retention {
     effects_from: None,
 };
 
-fn remove(id: &str) -> Advance {
-    let mut gone = Change::to(id, 1, draft("Tea"), about(NOON.0));
-    gone.next = Next::Gone;
-    let mut step = Advance::at(NOON);
+fn remove(id: &str) -> StoreStep {
+    let mut gone = JobChange::replace_state(id, 1, draft("Tea"), about(NOON.0));
+    gone.next = NextJobState::Gone;
+    let mut step = StoreStep::empty_at(NOON);
     step.changes.push(gone);
     step
 }
@@ -259,7 +263,7 @@ fn the_room_of_deleted_tasks_is_given_back() {
     const BYTES_MAX: u64 = 256 << 10;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
-    let store = Sqlite::open(&path).unwrap();
+    let store = SqliteStore::open(&path).unwrap();
     let long = "Tea. ".repeat(20_000);
     for number in 0..TASKS {
         apply(&store, create(&format!("task_{number}"), &long));
@@ -274,17 +278,17 @@ fn the_room_of_deleted_tasks_is_given_back() {
         apply(&store, remove(&format!("task_{number}")));
     }
     for _ in 0..ROUNDS {
-        store.prune(&KEEP_NOTHING).unwrap();
+        store.prune_rows(&KEEP_NOTHING).unwrap();
     }
     assert!(bytes() < BYTES_MAX, "{} bytes", bytes());
-    assert_eq!(store.jobs(&JobQuery::default()).unwrap(), []);
+    assert_eq!(store.list_jobs(&JobQuery::default()).unwrap(), []);
 }
 
 #[test]
 fn a_store_that_could_not_give_room_back_can_once_it_is_opened() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
-    let store = Sqlite::open(&path).unwrap();
+    let store = SqliteStore::open(&path).unwrap();
     apply(&store, create("task_a", "Tea"));
     drop(store);
     let mode = || -> i64 {
@@ -297,8 +301,8 @@ fn a_store_that_could_not_give_room_back_can_once_it_is_opened() {
         .unwrap();
     drop(file);
     assert_eq!(mode(), 0);
-    let store = Sqlite::open(&path).unwrap();
-    assert!(store.job("task_a").unwrap().is_some());
+    let store = SqliteStore::open(&path).unwrap();
+    assert!(store.find_job("task_a").unwrap().is_some());
     drop(store);
     assert_eq!(mode(), 2);
 }

@@ -12,25 +12,28 @@ mod sealed;
 
 use bowline_machines::Machine as _;
 use bowline_machines::Timestamp;
-use bowline_machines::job::{Command, Edit, Job, JobMachine, Kind};
-use bowline_store::{About, Advance, Change, Memory, NewEffect, NewEvent, Outcome, Sqlite, Store};
+use bowline_machines::job::{Command, DraftChanges, Job, JobKind, JobMachine};
+use bowline_store::{
+    CommitOutcome, JobAttributes, JobChange, MemoryStore, NewEffect, NewEvent, SqliteStore, Store,
+    StoreStep,
+};
 use serde_json::json;
 
 const NOON: Timestamp = Timestamp(1_700_000_000);
 
 /// Each store, empty.
 fn every_store(check: impl Fn(&dyn Store)) {
-    check(&Memory::new());
+    check(&MemoryStore::new());
     let folder = tempfile::tempdir().unwrap();
-    check(&Sqlite::open(&folder.path().join("store.db")).unwrap());
+    check(&SqliteStore::open(&folder.path().join("store.db")).unwrap());
 }
 
 fn draft(title: &str) -> Job {
-    let edit = Command::Edit(Edit {
+    let edit = Command::Edit(DraftChanges {
         title: Some(title.into()),
         description: Some("for the shop".into()),
-        kind: Some(Kind::reviewed(["Planning", "Design"])),
-        ..Edit::default()
+        kind: Some(JobKind::with_reviewed_phases(["Planning", "Design"])),
+        ..DraftChanges::default()
     });
     JobMachine::step(&Job::draft(), edit, NOON).unwrap().next
 }
@@ -39,17 +42,17 @@ fn submitted(job: &Job) -> Job {
     JobMachine::step(job, Command::Submit, NOON).unwrap().next
 }
 
-fn about(created_at: i64) -> About {
-    About {
+fn about(created_at: i64) -> JobAttributes {
+    JobAttributes {
         type_name: Some("create_app".into()),
         created_at,
-        ..About::default()
+        ..JobAttributes::default()
     }
 }
 
-fn create(id: &str, title: &str) -> Advance {
-    let mut step = Advance::at(NOON);
-    let change = Change::to(id, 0, draft(title), about(NOON.0));
+fn create(id: &str, title: &str) -> StoreStep {
+    let mut step = StoreStep::empty_at(NOON);
+    let change = JobChange::replace_state(id, 0, draft(title), about(NOON.0));
     step.changes.push(change);
     step
 }
@@ -70,8 +73,11 @@ fn effect(kind: &str) -> NewEffect {
 }
 
 /// One step that must be applied.
-fn apply(store: &dyn Store, step: Advance) -> Outcome {
-    let outcome = store.advance(vec![step]).unwrap().remove(0);
-    assert!(matches!(outcome, Outcome::Applied { .. }), "{outcome:?}");
+fn apply(store: &dyn Store, step: StoreStep) -> CommitOutcome {
+    let outcome = store.commit_steps(vec![step]).unwrap().remove(0);
+    assert!(
+        matches!(outcome, CommitOutcome::Applied { .. }),
+        "{outcome:?}"
+    );
     outcome
 }

@@ -3,7 +3,9 @@
 //! The recording is that of the command line's tests; its README says which build made it.
 
 use bowline_machines::job::{Effect, Job, TimerKind};
-use bowline_store::{EventQuery, JobQuery, Key, RecordQuery, SpendQuery, Sqlite, Store as _};
+use bowline_store::{
+    EventQuery, JobQuery, RecordQuery, SecretKey, SpendQuery, SqliteStore, Store as _,
+};
 use rusqlite::Connection;
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -38,8 +40,8 @@ impl Recorded {
         self.folder.path().join("bowline-recorded").join(STORE)
     }
 
-    fn open(&self) -> Sqlite {
-        Sqlite::open(&self.path()).unwrap()
+    fn open(&self) -> SqliteStore {
+        SqliteStore::open(&self.path()).unwrap()
     }
 
     /// The columns of a query as they are stored; a column that is an object or a list is parsed.
@@ -92,14 +94,14 @@ fn every_task_is_read_and_written_as_it_was() {
     let past = Recorded::unpack();
     let raw = past.rows("SELECT id, version, state, about FROM job");
     let store = past.open();
-    assert_eq!(store.jobs(&all_jobs()).unwrap().len(), raw.len());
+    assert_eq!(store.list_jobs(&all_jobs()).unwrap().len(), raw.len());
     let (mut lives, mut keys) = (BTreeSet::new(), BTreeSet::new());
     let (mut queued, mut held) = (BTreeSet::new(), BTreeSet::new());
     for row in &raw {
         let [id, version, state, about] = &row[..] else {
             panic!("{row:?}");
         };
-        let read = store.job(text(id)).unwrap().unwrap();
+        let read = store.find_job(text(id)).unwrap().unwrap();
         assert_eq!(read.version, version.as_u64().unwrap());
         assert_eq!(serde_json::to_value(&*read.job).unwrap(), *state, "{id}");
         assert_eq!(serde_json::to_value(&*read.about).unwrap(), *about, "{id}");
@@ -110,8 +112,8 @@ fn every_task_is_read_and_written_as_it_was() {
         held.extend(words(&state["waiting"]).iter().map(variant));
         keys.extend(state.as_object().unwrap().keys().cloned());
         let lists = [
-            read.job.unsaid.len(),
-            read.job.waiting.len(),
+            read.job.queued_messages.len(),
+            read.job.queued_markers.len(),
             read.job.questions.len(),
             read.job.dependencies.len(),
             read.job.permissions.len(),
@@ -175,11 +177,11 @@ fn every_record_is_read_and_written_as_it_was() {
     let past = Recorded::unpack();
     let raw = past.rows("SELECT id, job, kind, open, at, body FROM record");
     let store = past.open();
-    let all = store.records(&RecordQuery::default()).unwrap();
+    let all = store.list_records(&RecordQuery::default()).unwrap();
     assert_eq!(all.len(), raw.len());
     let mut kinds = BTreeMap::new();
     for row in &raw {
-        let read = store.record(text(&row[0])).unwrap().unwrap();
+        let read = store.find_record(text(&row[0])).unwrap().unwrap();
         let is = (
             read.job.as_str(),
             read.body.kind().name(),
@@ -218,7 +220,7 @@ fn every_effect_and_timer_that_waits_is_read_and_written_as_it_was() {
     let done = past.rows("SELECT kind, body FROM effect WHERE open = 0");
     let timers = past.rows("SELECT job, key, generation, due, body FROM timer");
     let store = past.open();
-    let read = store.effects().unwrap();
+    let read = store.open_effects().unwrap();
     assert_eq!(read.len(), effects.len());
     let (mut kinds, mut settled) = (BTreeSet::new(), BTreeSet::new());
     for (row, effect) in effects.iter().zip(&read) {
@@ -265,7 +267,7 @@ fn every_effect_and_timer_that_waits_is_read_and_written_as_it_was() {
         "zip_artifacts",
     ];
     assert_eq!(settled, list(&wanted));
-    let read = store.timers().unwrap();
+    let read = store.list_timers().unwrap();
     assert_eq!(read.len(), timers.len());
     let mut keys = BTreeSet::new();
     for row in &timers {
@@ -307,7 +309,7 @@ fn events_tries_requests_and_spend_are_read_as_they_were() {
             .all(|it| !it.is_empty())
     );
     let store = past.open();
-    let read = store.events(&EventQuery::default()).unwrap();
+    let read = store.list_events(&EventQuery::default()).unwrap();
     assert_eq!(read.len(), events.len());
     for (row, event) in events.iter().zip(&read) {
         let is = (
@@ -327,7 +329,7 @@ fn events_tries_requests_and_spend_are_read_as_they_were() {
         assert_eq!(is, was);
     }
     for row in &tries {
-        let of_job = store.deliveries(text(&row[1])).unwrap();
+        let of_job = store.deliveries_of(text(&row[1])).unwrap();
         let same = of_job.iter().find(|it| {
             (it.effect, u64::from(it.try_number))
                 == (row[0].as_u64().unwrap(), row[2].as_u64().unwrap())
@@ -339,9 +341,12 @@ fn events_tries_requests_and_spend_are_read_as_they_were() {
         );
     }
     for row in &requests {
-        assert_eq!(store.request(text(&row[0])).unwrap().unwrap(), row[1]);
+        assert_eq!(
+            store.stored_response(text(&row[0])).unwrap().unwrap(),
+            row[1]
+        );
     }
-    let read = store.spend(&SpendQuery::default()).unwrap();
+    let read = store.list_spend(&SpendQuery::default()).unwrap();
     let is = read.iter().map(|it| {
         vec![
             it.day.into(),
@@ -362,7 +367,7 @@ fn a_value_that_a_person_gave_is_opened_with_the_recorded_key() {
     let given = |row: &&Vec<Value>| row[1]["dependency"]["status"] == "provided";
     let given = rows.iter().find(given).unwrap();
     let (job, dependency) = (text(&given[0]), &given[1]["dependency"]);
-    let key = Key::open(&past.path().with_file_name("key")).unwrap();
+    let key = SecretKey::open(&past.path().with_file_name("key")).unwrap();
     let purpose = format!("dependency {job} {}", text(&dependency["name"]));
     let value = key.open_sealed(&purpose, text(&dependency["sealed"]));
     assert_eq!(value.unwrap(), b"tea-value-one");

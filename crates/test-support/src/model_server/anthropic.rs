@@ -1,54 +1,56 @@
 //! The Messages API, as `claude` uses it.
 
-use super::http::Connection;
-use super::{Limit, Part, Reply, Shared, Usage, pieces, unique};
+use super::http::HttpConnection;
+use super::{
+    ModelReply, ModelState, ReachedLimit, ReplyPart, ReplyUsage, stream_pieces, unique_id,
+};
 use serde_json::{Value, json};
 use std::io;
 
-pub(super) fn answer(
-    connection: &mut Connection,
-    shared: &Shared,
+pub(super) fn answer_request(
+    connection: &mut HttpConnection,
+    shared: &ModelState,
     request: &Value,
-    reply: Reply,
+    reply: ModelReply,
 ) -> io::Result<()> {
     let streamed = request["stream"] == true;
     let model = request["model"].as_str().unwrap_or("scripted");
     match reply {
-        Reply::Limited(limit) => refuse(connection, &limit),
-        Reply::Parts(parts, usage) if !streamed => {
+        ModelReply::Limited(limit) => refuse(connection, &limit),
+        ModelReply::Parts(parts, usage) if !streamed => {
             let content: Vec<Value> = parts.iter().enumerate().map(block).collect();
-            connection.json(200, &[], &message(model, &content, stop(&parts), usage))
+            connection.send_json(200, &[], &message(model, &content, stop(&parts), usage))
         }
-        Reply::Parts(parts, usage) => {
+        ModelReply::Parts(parts, usage) => {
             begin(connection, model, usage)?;
             for (index, part) in parts.iter().enumerate() {
                 stream_part(connection, index, part)?;
             }
-            connection.event(&json!({
+            connection.send_event(&json!({
                 "type": "message_delta",
                 "delta": {"stop_reason": stop(&parts), "stop_sequence": null},
                 "usage": {"output_tokens": usage.output},
             }))?;
-            connection.event(&json!({"type": "message_stop"}))
+            connection.send_event(&json!({"type": "message_stop"}))
         }
-        Reply::Hold(text) => {
-            begin(connection, model, Usage::default())?;
+        ModelReply::Hold(text) => {
+            begin(connection, model, ReplyUsage::default())?;
             open_text(connection, 0)?;
             stream_text(connection, 0, &text)?;
-            shared.hold(connection)
+            shared.hold_stream(connection)
         }
     }
 }
 
-fn begin(connection: &mut Connection, model: &str, usage: Usage) -> io::Result<()> {
+fn begin(connection: &mut HttpConnection, model: &str, usage: ReplyUsage) -> io::Result<()> {
     connection.begin_events()?;
-    let message = message(model, &[], Value::Null, Usage { output: 1, ..usage });
-    connection.event(&json!({"type": "message_start", "message": message}))
+    let message = message(model, &[], Value::Null, ReplyUsage { output: 1, ..usage });
+    connection.send_event(&json!({"type": "message_start", "message": message}))
 }
 
-fn message(model: &str, content: &[Value], stop: Value, usage: Usage) -> Value {
+fn message(model: &str, content: &[Value], stop: Value, usage: ReplyUsage) -> Value {
     json!({
-        "id": unique("msg", 0),
+        "id": unique_id("msg", 0),
         "type": "message",
         "role": "assistant",
         "model": model,
@@ -64,58 +66,62 @@ fn message(model: &str, content: &[Value], stop: Value, usage: Usage) -> Value {
     })
 }
 
-fn stop(parts: &[Part]) -> Value {
-    if parts.iter().any(|part| matches!(part, Part::Tool { .. })) {
+fn stop(parts: &[ReplyPart]) -> Value {
+    if parts
+        .iter()
+        .any(|part| matches!(part, ReplyPart::Tool { .. }))
+    {
         "tool_use".into()
     } else {
         "end_turn".into()
     }
 }
 
-fn block((index, part): (usize, &Part)) -> Value {
+fn block((index, part): (usize, &ReplyPart)) -> Value {
     match part {
-        Part::Text(text) => json!({"type": "text", "text": text}),
-        Part::Tool { name, input } => {
-            json!({"type": "tool_use", "id": unique("toolu", index), "name": name, "input": input})
+        ReplyPart::Text(text) => json!({"type": "text", "text": text}),
+        ReplyPart::Tool { name, input } => {
+            json!({"type": "tool_use", "id": unique_id("toolu", index), "name": name, "input": input})
         }
     }
 }
 
-fn stream_part(connection: &mut Connection, index: usize, part: &Part) -> io::Result<()> {
+fn stream_part(connection: &mut HttpConnection, index: usize, part: &ReplyPart) -> io::Result<()> {
     match part {
-        Part::Text(text) => {
+        ReplyPart::Text(text) => {
             open_text(connection, index)?;
             stream_text(connection, index, text)?;
         }
-        Part::Tool { name, input } => {
-            let block = json!({"type": "tool_use", "id": unique("toolu", index), "name": name, "input": {}});
-            connection.event(
+        ReplyPart::Tool { name, input } => {
+            let block = json!({"type": "tool_use", "id": unique_id("toolu", index), "name": name, "input": {}});
+            connection.send_event(
                 &json!({"type": "content_block_start", "index": index, "content_block": block}),
             )?;
             let delta = json!({"type": "input_json_delta", "partial_json": input.to_string()});
-            connection
-                .event(&json!({"type": "content_block_delta", "index": index, "delta": delta}))?;
+            connection.send_event(
+                &json!({"type": "content_block_delta", "index": index, "delta": delta}),
+            )?;
         }
     }
-    connection.event(&json!({"type": "content_block_stop", "index": index}))
+    connection.send_event(&json!({"type": "content_block_stop", "index": index}))
 }
 
-fn open_text(connection: &mut Connection, index: usize) -> io::Result<()> {
+fn open_text(connection: &mut HttpConnection, index: usize) -> io::Result<()> {
     let block = json!({"type": "text", "text": ""});
     connection
-        .event(&json!({"type": "content_block_start", "index": index, "content_block": block}))
+        .send_event(&json!({"type": "content_block_start", "index": index, "content_block": block}))
 }
 
-fn stream_text(connection: &mut Connection, index: usize, text: &str) -> io::Result<()> {
-    for piece in pieces(text) {
+fn stream_text(connection: &mut HttpConnection, index: usize, text: &str) -> io::Result<()> {
+    for piece in stream_pieces(text) {
         let delta = json!({"type": "text_delta", "text": piece});
         connection
-            .event(&json!({"type": "content_block_delta", "index": index, "delta": delta}))?;
+            .send_event(&json!({"type": "content_block_delta", "index": index, "delta": delta}))?;
     }
     Ok(())
 }
 
-fn refuse(connection: &mut Connection, limit: &Limit) -> io::Result<()> {
+fn refuse(connection: &mut HttpConnection, limit: &ReachedLimit) -> io::Result<()> {
     let mut headers = Vec::new();
     if let Some(seconds) = limit.retry_after_s {
         headers.push(("retry-after", seconds.to_string()));
@@ -126,5 +132,5 @@ fn refuse(connection: &mut Connection, limit: &Limit) -> io::Result<()> {
         headers.push(("x-should-retry", "false".to_owned()));
     }
     let error = json!({"type": "rate_limit_error", "message": limit.message});
-    connection.json(429, &headers, &json!({"type": "error", "error": error}))
+    connection.send_json(429, &headers, &json!({"type": "error", "error": error}))
 }

@@ -1,37 +1,39 @@
 //! The Gemini API, as `gemini` uses it.
 
-use super::http::Connection;
-use super::{Limit, Part, Reply, Shared, Usage};
+use super::http::HttpConnection;
+use super::{ModelReply, ModelState, ReachedLimit, ReplyPart, ReplyUsage};
 use serde_json::{Value, json};
 use std::io;
 
-pub(super) fn answer(
-    connection: &mut Connection,
-    shared: &Shared,
+pub(super) fn answer_request(
+    connection: &mut HttpConnection,
+    shared: &ModelState,
     _request: &Value,
-    reply: Reply,
+    reply: ModelReply,
 ) -> io::Result<()> {
     match reply {
-        Reply::Limited(limit) => refuse(connection, &limit),
-        Reply::Parts(parts, usage) => {
+        ModelReply::Limited(limit) => refuse(connection, &limit),
+        ModelReply::Parts(parts, usage) => {
             connection.begin_events()?;
-            connection.data(&chunk(&parts, Some(usage)))
+            connection.send_data(&chunk(&parts, Some(usage)))
         }
-        Reply::Hold(text) => {
+        ModelReply::Hold(text) => {
             connection.begin_events()?;
-            connection.data(&chunk(&[Part::Text(text)], None))?;
-            shared.hold(connection)
+            connection.send_data(&chunk(&[ReplyPart::Text(text)], None))?;
+            shared.hold_stream(connection)
         }
     }
 }
 
 /// A piece of an answer; the last one has the figures.
-fn chunk(parts: &[Part], usage: Option<Usage>) -> Value {
+fn chunk(parts: &[ReplyPart], usage: Option<ReplyUsage>) -> Value {
     let parts: Vec<Value> = parts
         .iter()
         .map(|part| match part {
-            Part::Text(text) => json!({"text": text}),
-            Part::Tool { name, input } => json!({"functionCall": {"name": name, "args": input}}),
+            ReplyPart::Text(text) => json!({"text": text}),
+            ReplyPart::Tool { name, input } => {
+                json!({"functionCall": {"name": name, "args": input}})
+            }
         })
         .collect();
     let mut candidate = json!({"content": {"role": "model", "parts": parts}, "index": 0});
@@ -48,7 +50,7 @@ fn chunk(parts: &[Part], usage: Option<Usage>) -> Value {
     chunk
 }
 
-fn refuse(connection: &mut Connection, limit: &Limit) -> io::Result<()> {
+fn refuse(connection: &mut HttpConnection, limit: &ReachedLimit) -> io::Result<()> {
     let error = json!({"code": 429, "message": limit.message, "status": "RESOURCE_EXHAUSTED"});
-    connection.json(429, &[], &json!({"error": error}))
+    connection.send_json(429, &[], &json!({"error": error}))
 }

@@ -11,19 +11,19 @@ const BODY_BYTES_MAX: u64 = 64 << 20;
 const LOOK_MS: u64 = 20;
 
 /// A request, as far as it matters.
-pub(super) struct Request {
+pub(super) struct HttpRequest {
     pub(super) method: String,
     pub(super) path: String,
     pub(super) body: Vec<u8>,
 }
 
 /// A connection with one request.
-pub(super) struct Connection {
+pub(super) struct HttpConnection {
     reader: BufReader<TcpStream>,
     writer: TcpStream,
 }
 
-impl Connection {
+impl HttpConnection {
     pub(super) fn new(stream: TcpStream) -> io::Result<Self> {
         stream.set_nodelay(true)?;
         Ok(Self {
@@ -33,15 +33,15 @@ impl Connection {
     }
 
     /// Reads the request; nothing if the client left without one.
-    pub(super) fn read_request(&mut self) -> io::Result<Option<Request>> {
-        let first = self.line()?;
+    pub(super) fn read_request(&mut self) -> io::Result<Option<HttpRequest>> {
+        let first = self.read_line()?;
         let mut words = first.split(' ');
         let (Some(method), Some(path)) = (words.next(), words.next()) else {
             return Ok(None);
         };
         let (mut length, mut chunked) = (0, false);
         loop {
-            let header = self.line()?;
+            let header = self.read_line()?;
             let Some((name, value)) = header.split_once(':') else {
                 break;
             };
@@ -56,9 +56,9 @@ impl Connection {
         let mut body = Vec::new();
         if chunked {
             loop {
-                let size = u64::from_str_radix(&self.line()?, 16).map_err(io::Error::other)?;
+                let size = u64::from_str_radix(&self.read_line()?, 16).map_err(io::Error::other)?;
                 self.read_exactly(size, &mut body)?;
-                self.line()?;
+                self.read_line()?;
                 if size == 0 {
                     break;
                 }
@@ -66,14 +66,14 @@ impl Connection {
         } else {
             self.read_exactly(length, &mut body)?;
         }
-        Ok(Some(Request {
+        Ok(Some(HttpRequest {
             method: method.to_owned(),
             path: path.to_owned(),
             body,
         }))
     }
 
-    fn line(&mut self) -> io::Result<String> {
+    fn read_line(&mut self) -> io::Result<String> {
         let mut line = String::new();
         self.reader.read_line(&mut line)?;
         Ok(line.trim_end().to_owned())
@@ -91,7 +91,7 @@ impl Connection {
     }
 
     /// Answers with JSON and ends.
-    pub(super) fn json(
+    pub(super) fn send_json(
         &mut self,
         status: u16,
         headers: &[(&str, String)],
@@ -117,14 +117,14 @@ impl Connection {
     }
 
     /// One event, named after its `type`.
-    pub(super) fn event(&mut self, data: &Value) -> io::Result<()> {
+    pub(super) fn send_event(&mut self, data: &Value) -> io::Result<()> {
         let name = data["type"].as_str().unwrap_or("message");
         let text = format!("event: {name}\ndata: {data}\n\n");
         self.writer.write_all(text.as_bytes())
     }
 
     /// One event without a name.
-    pub(super) fn data(&mut self, data: &Value) -> io::Result<()> {
+    pub(super) fn send_data(&mut self, data: &Value) -> io::Result<()> {
         self.writer
             .write_all(format!("data: {data}\r\n\r\n").as_bytes())
     }

@@ -9,7 +9,7 @@ mod google;
 mod http;
 mod openai;
 
-use http::Connection;
+use http::HttpConnection;
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::io;
@@ -23,35 +23,41 @@ pub const SCRIPT_OVER: &str = "The script is over.";
 
 /// What the model does with one question.
 #[derive(Debug, Clone)]
-pub enum Reply {
+pub enum ModelReply {
     /// Answers, in this order.
-    Parts(Vec<Part>, Usage),
+    Parts(Vec<ReplyPart>, ReplyUsage),
     /// Begins to answer and goes no further. The stream stays open until the client or the server leaves.
     Hold(String),
     /// Refuses because a limit is reached.
-    Limited(Limit),
+    Limited(ReachedLimit),
 }
 
-impl Reply {
+impl ModelReply {
     /// A plain answer.
     pub fn text(text: &str) -> Self {
-        Self::Parts(vec![Part::Text(text.to_owned())], Usage::default())
+        Self::Parts(
+            vec![ReplyPart::Text(text.to_owned())],
+            ReplyUsage::default(),
+        )
     }
 
     /// A call of one tool, after some words.
-    pub fn tool(words: &str, name: &str, input: Value) -> Self {
-        let call = Part::Tool {
+    pub fn tool_call(words: &str, name: &str, input: Value) -> Self {
+        let call = ReplyPart::Tool {
             name: name.to_owned(),
             input,
         };
-        Self::Parts(vec![Part::Text(words.to_owned()), call], Usage::default())
+        Self::Parts(
+            vec![ReplyPart::Text(words.to_owned()), call],
+            ReplyUsage::default(),
+        )
     }
 
     /// The same with these figures.
     #[must_use]
-    pub fn using(self, input: u64, output: u64) -> Self {
+    pub fn with_usage(self, input: u64, output: u64) -> Self {
         match self {
-            Self::Parts(parts, _) => Self::Parts(parts, Usage { input, output }),
+            Self::Parts(parts, _) => Self::Parts(parts, ReplyUsage { input, output }),
             Self::Hold(_) | Self::Limited(_) => self,
         }
     }
@@ -59,7 +65,7 @@ impl Reply {
 
 /// A piece of an answer.
 #[derive(Debug, Clone)]
-pub enum Part {
+pub enum ReplyPart {
     /// Words, streamed in several pieces.
     Text(String),
     /// A call of one of the client's tools.
@@ -73,14 +79,14 @@ pub enum Part {
 
 /// Tokens an answer is said to have cost.
 #[derive(Debug, Clone, Copy)]
-pub struct Usage {
+pub struct ReplyUsage {
     /// Tokens read.
     pub input: u64,
     /// Tokens written.
     pub output: u64,
 }
 
-impl Default for Usage {
+impl Default for ReplyUsage {
     fn default() -> Self {
         Self {
             input: 100,
@@ -91,7 +97,7 @@ impl Default for Usage {
 
 /// A limit that is reached.
 #[derive(Debug, Clone)]
-pub struct Limit {
+pub struct ReachedLimit {
     /// Seconds after which the client may try again, if it is told.
     pub retry_after_s: Option<u64>,
     /// When the limit is lifted, in seconds since 1970, if it is told.
@@ -102,7 +108,7 @@ pub struct Limit {
 
 /// A question the model was asked.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct ModelRequest {
     /// The path of the request.
     pub path: String,
     /// Its body.
@@ -113,29 +119,33 @@ pub struct Asked {
 #[derive(Debug)]
 pub struct ModelServer {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<ModelState>,
     listening: Option<thread::JoinHandle<()>>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
-    script: Mutex<VecDeque<Reply>>,
-    asked: Mutex<Vec<Asked>>,
+struct ModelState {
+    script: Mutex<VecDeque<ModelReply>>,
+    asked: Mutex<Vec<ModelRequest>>,
     ended: AtomicBool,
 }
 
 impl ModelServer {
     /// Listens on a free port of loopback.
-    pub fn start(script: impl IntoIterator<Item = Reply>) -> io::Result<Self> {
+    pub fn start(script: impl IntoIterator<Item = ModelReply>) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(ModelState::default());
         let server = Self {
             address,
             shared: Arc::clone(&shared),
-            listening: Some(thread::spawn(move || listen(&listener, &shared))),
+            listening: Some(thread::spawn(move || {
+                accept_connections(&listener, &shared)
+            })),
         };
-        script.into_iter().for_each(|reply| server.then(reply));
+        script
+            .into_iter()
+            .for_each(|reply| server.push_reply(reply));
         Ok(server)
     }
 
@@ -157,18 +167,18 @@ impl ModelServer {
     }
 
     /// Adds to the end of the script.
-    pub fn then(&self, reply: Reply) {
-        held(&self.shared.script).push_back(reply);
+    pub fn push_reply(&self, reply: ModelReply) {
+        lock_shared(&self.shared.script).push_back(reply);
     }
 
     /// What the model was asked so far, side questions left out.
-    pub fn asked(&self) -> Vec<Asked> {
-        held(&self.shared.asked).clone()
+    pub fn received_requests(&self) -> Vec<ModelRequest> {
+        lock_shared(&self.shared.asked).clone()
     }
 
     /// Replies nobody has asked for yet.
-    pub fn left(&self) -> usize {
-        held(&self.shared.script).len()
+    pub fn replies_left(&self) -> usize {
+        lock_shared(&self.shared.script).len()
     }
 }
 
@@ -183,7 +193,7 @@ impl Drop for ModelServer {
     }
 }
 
-fn listen(listener: &TcpListener, shared: &Arc<Shared>) {
+fn accept_connections(listener: &TcpListener, shared: &Arc<ModelState>) {
     for stream in listener.incoming() {
         if shared.ended.load(Ordering::Relaxed) {
             return;
@@ -191,34 +201,35 @@ fn listen(listener: &TcpListener, shared: &Arc<Shared>) {
         let Ok(stream) = stream else { continue };
         let shared = Arc::clone(shared);
         // A client that went away is no error of the model's.
-        thread::spawn(move || serve(stream, &shared).unwrap_or_default());
+        thread::spawn(move || serve_connection(stream, &shared).unwrap_or_default());
     }
 }
 
-fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
-    let mut connection = Connection::new(stream)?;
+fn serve_connection(stream: TcpStream, shared: &ModelState) -> io::Result<()> {
+    let mut connection = HttpConnection::new(stream)?;
     let Some(request) = connection.read_request()? else {
         return Ok(());
     };
     let path = request.path.split('?').next().unwrap_or_default();
     if request.method != "POST" {
-        return connection.json(200, &[], &serde_json::json!({"data": [], "models": []}));
+        return connection.send_json(200, &[], &serde_json::json!({"data": [], "models": []}));
     }
     if path.ends_with("/count_tokens") {
-        return connection.json(200, &[], &serde_json::json!({"input_tokens": 100}));
+        return connection.send_json(200, &[], &serde_json::json!({"input_tokens": 100}));
     }
-    let answer: fn(&mut Connection, &Shared, &Value, Reply) -> io::Result<()> = match path {
-        path if path.ends_with("/messages") => anthropic::answer,
-        path if path.ends_with("/responses") => openai::answer,
-        path if path.ends_with(":streamGenerateContent") => google::answer,
-        _ => {
-            return connection.json(
-                404,
-                &[],
-                &serde_json::json!({"error": {"type": "not_found"}}),
-            );
-        }
-    };
+    let answer: fn(&mut HttpConnection, &ModelState, &Value, ModelReply) -> io::Result<()> =
+        match path {
+            path if path.ends_with("/messages") => anthropic::answer_request,
+            path if path.ends_with("/responses") => openai::answer_request,
+            path if path.ends_with(":streamGenerateContent") => google::answer_request,
+            _ => {
+                return connection.send_json(
+                    404,
+                    &[],
+                    &serde_json::json!({"error": {"type": "not_found"}}),
+                );
+            }
+        };
     let body: Value = serde_json::from_slice(&request.body)?;
     // Clients have their conversations titled by the model, at no time in particular.
     if body["tools"].as_array().is_none_or(Vec::is_empty) {
@@ -226,21 +237,21 @@ fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
             &mut connection,
             shared,
             &body,
-            Reply::text(r#"{"title": "Scripted"}"#),
+            ModelReply::text(r#"{"title": "Scripted"}"#),
         );
     }
-    held(&shared.asked).push(Asked {
+    lock_shared(&shared.asked).push(ModelRequest {
         path: path.to_owned(),
         body: body.clone(),
     });
-    let reply = held(&shared.script).pop_front();
-    let reply = reply.unwrap_or_else(|| Reply::text(SCRIPT_OVER));
+    let reply = lock_shared(&shared.script).pop_front();
+    let reply = reply.unwrap_or_else(|| ModelReply::text(SCRIPT_OVER));
     answer(&mut connection, shared, &body, reply)
 }
 
-impl Shared {
+impl ModelState {
     /// Keeps a stream open until one of the two sides leaves.
-    fn hold(&self, connection: &mut Connection) -> io::Result<()> {
+    fn hold_stream(&self, connection: &mut HttpConnection) -> io::Result<()> {
         loop {
             if self.ended.load(Ordering::Relaxed) || connection.peer_left()? {
                 return Ok(());
@@ -250,16 +261,16 @@ impl Shared {
 }
 
 /// An id. Clients tell calls and answers apart by theirs, across turns and processes too.
-fn unique(kind: &str, index: usize) -> String {
+fn unique_id(kind: &str, index: usize) -> String {
     static IDS: AtomicU64 = AtomicU64::new(1);
     format!("{kind}_{index}_{}", IDS.fetch_add(1, Ordering::Relaxed))
 }
 
 /// Words in pieces, as a model streams them.
-fn pieces(text: &str) -> impl Iterator<Item = &str> {
+fn stream_pieces(text: &str) -> impl Iterator<Item = &str> {
     text.split_inclusive([' ', '\n'])
 }
 
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_shared<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,7 +1,9 @@
 //! The Responses API, as `codex` uses it.
 
-use super::http::Connection;
-use super::{Limit, Part, Reply, Shared, Usage, pieces, unique};
+use super::http::HttpConnection;
+use super::{
+    ModelReply, ModelState, ReachedLimit, ReplyPart, ReplyUsage, stream_pieces, unique_id,
+};
 use serde_json::{Value, json};
 use std::io;
 
@@ -10,38 +12,38 @@ const RESPONSE_ID: &str = "resp_scripted";
 /// The tool that finds others.
 const TOOL_SEARCH: &str = "tool_search";
 
-pub(super) fn answer(
-    connection: &mut Connection,
-    shared: &Shared,
+pub(super) fn answer_request(
+    connection: &mut HttpConnection,
+    shared: &ModelState,
     _request: &Value,
-    reply: Reply,
+    reply: ModelReply,
 ) -> io::Result<()> {
     match reply {
-        Reply::Limited(limit) => refuse(connection, &limit),
-        Reply::Parts(parts, usage) => {
+        ModelReply::Limited(limit) => refuse(connection, &limit),
+        ModelReply::Parts(parts, usage) => {
             begin(connection)?;
             for (index, part) in parts.iter().enumerate() {
                 stream_part(connection, index, part)?;
             }
-            connection.event(&json!({
+            connection.send_event(&json!({
                 "type": "response.completed",
                 "response": {"id": RESPONSE_ID, "usage": figures(usage)},
             }))
         }
-        Reply::Hold(text) => {
+        ModelReply::Hold(text) => {
             begin(connection)?;
             stream_text(connection, 0, &text)?;
-            shared.hold(connection)
+            shared.hold_stream(connection)
         }
     }
 }
 
-fn begin(connection: &mut Connection) -> io::Result<()> {
+fn begin(connection: &mut HttpConnection) -> io::Result<()> {
     connection.begin_events()?;
-    connection.event(&json!({"type": "response.created", "response": {"id": RESPONSE_ID}}))
+    connection.send_event(&json!({"type": "response.created", "response": {"id": RESPONSE_ID}}))
 }
 
-fn figures(usage: Usage) -> Value {
+fn figures(usage: ReplyUsage) -> Value {
     json!({
         "input_tokens": usage.input,
         "input_tokens_details": {"cached_tokens": 0},
@@ -51,9 +53,9 @@ fn figures(usage: Usage) -> Value {
     })
 }
 
-fn stream_part(connection: &mut Connection, index: usize, part: &Part) -> io::Result<()> {
+fn stream_part(connection: &mut HttpConnection, index: usize, part: &ReplyPart) -> io::Result<()> {
     let item = match part {
-        Part::Text(text) => {
+        ReplyPart::Text(text) => {
             stream_text(connection, index, text)?;
             json!({
                 "type": "message",
@@ -63,30 +65,30 @@ fn stream_part(connection: &mut Connection, index: usize, part: &Part) -> io::Re
             })
         }
         // A tool that takes plain text, such as a patch.
-        Part::Tool {
+        ReplyPart::Tool {
             name,
             input: Value::String(text),
         } => json!({
             "type": "custom_tool_call",
             "id": format!("ctc_{index}"),
-            "call_id": unique("call", index),
+            "call_id": unique_id("call", index),
             "name": name,
             "input": text,
         }),
         // Tools of servers are looked for before they are called.
-        Part::Tool { name, input } if name == TOOL_SEARCH => json!({
+        ReplyPart::Tool { name, input } if name == TOOL_SEARCH => json!({
             "type": "tool_search_call",
             "id": format!("ts_{index}"),
-            "call_id": unique("search", index),
+            "call_id": unique_id("search", index),
             "status": "completed",
             "execution": "client",
             "arguments": input,
         }),
-        Part::Tool { name, input } => {
+        ReplyPart::Tool { name, input } => {
             let mut call = json!({
                 "type": "function_call",
                 "id": format!("fc_{index}"),
-                "call_id": unique("call", index),
+                "call_id": unique_id("call", index),
                 "name": name,
                 "arguments": input.to_string(),
             });
@@ -98,18 +100,19 @@ fn stream_part(connection: &mut Connection, index: usize, part: &Part) -> io::Re
             call
         }
     };
-    connection
-        .event(&json!({"type": "response.output_item.done", "output_index": index, "item": item}))
+    connection.send_event(
+        &json!({"type": "response.output_item.done", "output_index": index, "item": item}),
+    )
 }
 
-fn stream_text(connection: &mut Connection, index: usize, text: &str) -> io::Result<()> {
+fn stream_text(connection: &mut HttpConnection, index: usize, text: &str) -> io::Result<()> {
     let id = format!("msg_{index}");
     let item = json!({"type": "message", "id": id, "role": "assistant", "content": []});
-    connection.event(
+    connection.send_event(
         &json!({"type": "response.output_item.added", "output_index": index, "item": item}),
     )?;
-    for piece in pieces(text) {
-        connection.event(&json!({
+    for piece in stream_pieces(text) {
+        connection.send_event(&json!({
             "type": "response.output_text.delta",
             "item_id": id,
             "output_index": index,
@@ -120,7 +123,7 @@ fn stream_text(connection: &mut Connection, index: usize, text: &str) -> io::Res
     Ok(())
 }
 
-fn refuse(connection: &mut Connection, limit: &Limit) -> io::Result<()> {
+fn refuse(connection: &mut HttpConnection, limit: &ReachedLimit) -> io::Result<()> {
     let mut headers = Vec::new();
     if let Some(seconds) = limit.retry_after_s {
         headers.push(("retry-after", seconds.to_string()));
@@ -130,5 +133,5 @@ fn refuse(connection: &mut Connection, limit: &Limit) -> io::Result<()> {
         "message": limit.message,
         "resets_at": limit.resets_at,
     });
-    connection.json(429, &headers, &json!({"error": error}))
+    connection.send_json(429, &headers, &json!({"error": error}))
 }

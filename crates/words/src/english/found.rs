@@ -3,7 +3,7 @@
 use crate::Lang::En;
 
 table! {
-    found: Found => text {
+    file_finding: FileFinding => text {
         Missing => "is missing";
         ShouldBe { wanted } => "should be {0}" [wanted.say(En)];
         ShouldBeIs { wanted, is } => "should be {0}, is {1}" [wanted.say(En), is.say(En)];
@@ -68,7 +68,7 @@ table! {
         HistoryOwed => "a task that is over is not in the history yet";
         JournalGap { from, to } => "the journal goes from line {from} to line {to}: history and undo end there";
         NotBelieved { reason } => "{reason}";
-        Told { notice } => "{0}" [notice.say(En)];
+        Noticed { notice } => "{0}" [notice.say(En)];
     }
 
     named: Named => text {
@@ -129,6 +129,6 @@ table! {
         OtherPhase { left, found } => "phase {left} instead of {found}: the journal is gone, and this is what the copies and the evidence left of it show";
         ClosedGates { gates } => "closed {gates}: a repair leaves no gate open; each has to be passed again";
         NoLongerPassed { checkpoints } => "no longer passed: {checkpoints}; nothing that is left shows it";
-        Told { notice } => "{0}" [notice.say(En)];
+        Noticed { notice } => "{0}" [notice.say(En)];
     }
 }

@@ -11,7 +11,7 @@ table! {
         WriteSomewhereByTool { phase } => "[PHASE GATE] {phase}: writing a file (the tool) is closed.";
         Finish { phase, what } => "[PHASE GATE] {phase}: {what} is closed.";
         OtherTree { what } => "[PHASE GATE] PR: {what} is closed: this is not the tree that was tested.";
-        OtherFiles { what, changes } => "[PHASE GATE] PR: {what} is closed: it is not what was tested: {0}." [Change::first(changes, En)];
+        OtherFiles { what, changes } => "[PHASE GATE] PR: {what} is closed: it is not what was tested: {0}." [Change::join_first(changes, En)];
         Hidden { phase, what } => "[PHASE GATE] {phase}: it cannot be seen what would run: {0}." [what.say(En)];
         Guard { phase, path } => "[PHASE GATE] {phase}: changing {path}, by which gates are asked, is closed.";
         PersonHere { phase, what } => "[PHASE GATE] {phase}: {what} is a person's move.";

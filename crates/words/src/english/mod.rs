@@ -35,7 +35,7 @@ pub(crate) use web_forms::*;
 use crate::Lang::En;
 use crate::message::Passage;
 
-fn listed(passages: &[Passage]) -> String {
+fn join_passages(passages: &[Passage]) -> String {
     let names: Vec<String> = passages.iter().map(|one| one.say(En)).collect();
     names.join(", ")
 }
@@ -45,9 +45,9 @@ table! {
         RolledForward { lines } => "{lines} committed change(s) had not reached the file and were completed";
         NotRolledForwardYet { lines } => "{lines} committed change(s) had not reached the file yet; they are shown as committed, and the next change completes them";
         OutsideEdit => "the file was changed outside Bowline";
-        LostTransitions { lost } => "the file was changed outside Bowline and lacks acknowledged transitions: {0}" [listed(lost)];
+        LostTransitions { lost } => "the file was changed outside Bowline and lacks acknowledged transitions: {0}" [join_passages(lost)];
         PutBack { sequence } => "the file was put back by hand as it was after transition {sequence}";
-        PutBackTaking { sequence, taken } => "the file was put back by hand as it was after transition {sequence}, which takes back {0}; 'bowline restore NUMBER' brings a later version back" [listed(taken)];
+        PutBackTaking { sequence, taken } => "the file was put back by hand as it was after transition {sequence}, which takes back {0}; 'bowline restore NUMBER' brings a later version back" [join_passages(taken)];
         AnotherTask { was, is } => "the file is now about '{is}', it was about '{was}': nothing of that was applied to it";
         Distrusted { places } => "changed outside Bowline and not believed: {places}";
         PlanNotThere { path } => "the plan that the state file names is not there: {path}";

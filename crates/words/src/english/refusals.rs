@@ -4,7 +4,7 @@ use crate::Lang::En;
 use crate::message::Shortfall;
 
 table! {
-    thinking_no: ThinkingNo => told {
+    thinking_no: ThinkingNo => with_hint {
         DependencyNotCompleted { stage, dependency } => "cannot start '{stage}': dependency '{dependency}' not completed" / "complete '{dependency}' first";
         OutputsMissing { stage, missing } => "'{stage}' lacks required outputs: {missing}" / "create {missing} and try again";
         NoOutput { stage } => "'{stage}' lacks required outputs: at least one output" / "create at least one output and try again";
@@ -19,7 +19,7 @@ table! {
         OverrideNotNeeded { stage, status } => "stage '{stage}' needs no override; it is {0}" [status.say(En)] / "leave --override away";
         Empty { what } => "{0} must not be empty" [what.say(En)] / "say the {0}" [what.say(En)];
         PathEscapes { path } => "output '{path}' is not a path inside the task folder" / "give a path relative to the task folder, without '..'";
-        BelowThreshold { stage, checks } => "'{stage}' is below its quality thresholds: {0}" [Shortfall::all(checks, En)] / "improve the work and measure again, or fail the stage; 'bowline thinking quality NAME=VALUE' records the three metrics, thinking/reflection/quality_check.json any other criterion (checks: [{{criterion, score}}])";
+        BelowThreshold { stage, checks } => "'{stage}' is below its quality thresholds: {0}" [Shortfall::join_all(checks, En)] / "improve the work and measure again, or fail the stage; 'bowline thinking quality NAME=VALUE' records the three metrics, thinking/reflection/quality_check.json any other criterion (checks: [{{criterion, score}}])";
         UnknownName { what, name, known } => "unknown {0} '{name}'; known are {known}" [what.say(En)] / "use one of {known}";
         OutOfRange { name, value, max } => "{name} is {value}, but must be between 0 and {max}" / "give a number from 0 to {max}";
         BadTarget { metric } => "target of '{metric}' must be above 0, and not next to nothing" / "give what was hoped for, for instance --target 5%";
@@ -27,7 +27,7 @@ table! {
         NoLessons { task } => "'{task}' has recorded no lessons" / "record some there with 'bowline thinking feedback record --metric NAME=VALUE --target VALUE --learning TEXT', then apply them";
     }
 
-    orchestrate_no: OrchestrateNo => told {
+    orchestrate_no: OrchestrateNo => with_hint {
         NoTask { id } => "there is no task '{id}'" / "'bowline orchestrate status' lists the tasks";
         NotReady { id, waits_for } => "task '{id}' is not ready: it waits for {waits_for}" / "'bowline orchestrate next' says what can be done now";
         NotReadyYet { id, own, current } => "task '{id}' is not ready: it waits for phase {own} (phase {current} is current)" / "'bowline orchestrate next' says what can be done now";
@@ -48,7 +48,7 @@ table! {
         Empty { what } => "{what} must not be empty" / "say the {what}";
     }
 
-    plan_no: PlanNo => told {
+    plan_no: PlanNo => with_hint {
         NoTask => "there is no current task" / "begin one with 'bowline memory task new NAME --goal GOAL'";
         TaskPending { id, verb } => "task '{id}' is pending; cannot {verb}" / "start a step first";
         TaskInProgress { id, verb } => "task '{id}' is in_progress; cannot {verb}" / "nothing to do: it is being worked on";
@@ -73,7 +73,7 @@ table! {
         NotQueued { id } => "task '{id}' does not wait in the queue" / "'bowline memory status' lists the tasks that wait";
     }
 
-    develop_no: DevelopNo => told {
+    develop_no: DevelopNo => with_hint {
         NoRun => "no develop run here" / "begin with 'bowline develop start FEATURE'";
         RunOpen { feature, phase } => "a develop run is open: '{feature}', phase {phase}" / "go on with 'bowline develop resume', or throw it away with 'bowline develop start FEATURE --fresh'";
         WrongPhase { what, phase, wanted } => "cannot {what} in phase {phase}; that belongs to {wanted}" / "see 'bowline develop status'; it is possible in {wanted}";

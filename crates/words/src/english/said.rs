@@ -3,12 +3,12 @@
 use crate::Lang::En;
 
 /// Returns the plural ending: empty for one, `s` for other numbers.
-fn s(count: usize) -> &'static str {
+fn plural_s(count: usize) -> &'static str {
     if count == 1 { "" } else { "s" }
 }
 
 table! {
-    did: Did => text {
+    confirmation: Confirmation => text {
         MemoryThere => "✓ Memory is there already";
         MemoryMade => "✓ Memory initialised";
         TaskCreated { id } => "✓ Task {id} created";
@@ -29,7 +29,7 @@ table! {
         ValueAppended { path } => "✓ Appended to {path}";
         RestoredFrom { copy } => "✓ Restored from {copy}";
         Restored => "✓ Restored";
-        Pruned { removed, summarised, agents } => "✓ {removed} task{0} removed, {summarised} summarised, {agents} cache{1} cut" [s(*removed), s(*agents)];
+        Pruned { removed, summarised, agents } => "✓ {removed} task{0} removed, {summarised} summarised, {agents} cache{1} cut" [plural_s(*removed), plural_s(*agents)];
         ThinkingCreated { id } => "✓ Task '{id}' created";
         StageStarted { stage } => "✓ Stage '{stage}' started";
         OutputsRecorded { stage } => "✓ Stage '{stage}': outputs recorded";
@@ -105,7 +105,7 @@ table! {
         AttemptLost { id, killed } => "attempt {id} was lost; {killed} of its processes were left and have been killed";
     }
 
-    told: Told => text {
+    output_note: OutputNote => text {
         NothingYet => "No state files here yet. Begin with one of:";
         NoThinkingRuns => "No thinking runs here or below. Begin one with:";
         TooManyFolders => "there are too many folders below; some were not looked into";
@@ -160,8 +160,8 @@ table! {
         RunGoesOn { ids } => "agents go on with {ids}";
         RunAtWork => "a run is at work on it";
         RunStandsStill => "its run is paused; 'bowline orchestrate continue' goes on";
-        RunTold => "✓ told the run";
-        RunToldOf { id, status } => "✓ told the run: '{id}' is {status}";
+        RunNotified => "✓ told the run";
+        RunNotifiedOf { id, status } => "✓ told the run: '{id}' is {status}";
         RunWouldStart { ids } => "would start {ids}";
         RunWouldStartNothing => "would start nothing";
         RunChecking { id } => "▸ {id} is checked";
@@ -218,7 +218,7 @@ table! {
         Hours { count } => "{count} h";
         Days { count } => "{count} d";
         Seconds { count } => "{count} s";
-        Outputs { count } => "{count} output{0}" [s(*count)];
+        Outputs { count } => "{count} output{0}" [plural_s(*count)];
         Retries { count, max } => "retry {count}/{max}";
         NoCurrentTask => "no current task";
         Step => "step";
@@ -229,7 +229,7 @@ table! {
         Summary { text } => "{text}";
         StepsCompleted { completed, total } => "{completed} of {total} steps completed";
         TaskCancelled => "cancelled";
-        Totals { tasks, percent, average } => "{tasks} task{0} · success {percent}% · average {average}" [s(*tasks)];
+        Totals { tasks, percent, average } => "{tasks} task{0} · success {percent}% · average {average}" [plural_s(*tasks)];
         Earlier { count } => "… and {count} earlier";
         ColumnTask => "TASK";
         ColumnStages => "STAGES";

@@ -3,7 +3,7 @@
 use crate::Lang::En;
 
 table! {
-    server_no: ServerNo => told {
+    server_no: ServerNo => with_hint {
         NoToken => "this needs a token" / "send 'Authorization: Bearer TOKEN' with the text of the server's token file, or sign in by the link that 'bowline serve' printed";
         WrongToken => "this is not the server's token" / "read it anew from the token file of the server's data folder";
         ForeignHost { host } => "'{host}' is not a name of this server" / "use the address that 'bowline serve' printed";
@@ -50,7 +50,7 @@ table! {
         Internal => "something failed that should not" / "the server's log says more";
     }
 
-    serve_trouble: ServeTrouble => told {
+    serve_trouble: ServeTrouble => with_hint {
         CannotListen { address, cause } => "cannot listen on {address}: {0}" [cause.say(En)] / "choose another address with --listen, for instance 127.0.0.1:0";
         BadAddress { address } => "'{address}' is no address to listen on" / "write it as 127.0.0.1:7420";
         NotAFolder { path } => "{path} is not a folder" / "name an existing folder";
@@ -67,7 +67,7 @@ table! {
         BadAnswer { place } => "what answers at {place} is no Bowline server" / "name it with --server and --token-file";
     }
 
-    job_no: JobNo => told {
+    job_no: JobNo => with_hint {
         NotAllowed { command, task, agent, allowed } => "cannot {command}: the task is {0}, its agent {1}" [task.say(En), agent.say(En)] / "allowed now: {allowed}";
         CancelInReview => "cannot cancel: the task is in review" / "request changes, then cancel";
         Incomplete { missing } => "the task lacks {missing}" / "set {missing} and submit again";
@@ -89,7 +89,7 @@ table! {
 }
 
 table! {
-    desk: Desk => text {
+    task_output: TaskOutput => text {
         PageOnce => "the page, signed in once:";
         OtherTerminal => "or in another terminal:";
         NothingLost => "  (nothing is lost: agents go on, and so does the demo)";

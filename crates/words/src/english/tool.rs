@@ -1,7 +1,7 @@
 //! English for errors of tool calls: message / hint.
 
 table! {
-    tool_no: ToolNo => told {
+    tool_no: ToolNo => with_hint {
         ReadOnly { tool } => "'{tool}' changes something, and this connection only reads" / "start 'bowline mcp' with --role agent for tools that change something";
         Lacks { tool, name, shape } => "'{tool}' needs '{name}'" / "call it with {shape}";
         NotOf { name, wanted, shape } => "'{name}' should be {wanted}" / "call it with {shape}";

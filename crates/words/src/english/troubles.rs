@@ -1,10 +1,10 @@
 //! English for failed operations: message / hint.
 
 use crate::Lang::En;
-use crate::message::{Change, Doubt, Owner};
+use crate::message::{Change, Doubt, LockOwnerText};
 
 /// Describes the owner of a lock as far as it is known.
-fn owner(owner: &Owner) -> String {
+fn describe_owner(owner: &LockOwnerText) -> String {
     let mut text = match owner.pid {
         Some(pid) => format!("process {pid}"),
         None => "another program".to_owned(),
@@ -22,7 +22,7 @@ fn owner(owner: &Owner) -> String {
 }
 
 table! {
-    trouble: Trouble => told {
+    trouble: Trouble => with_hint {
         NoFile { kind, path, begin } => "there is no {kind} file at {path}" / "{begin}";
         NothingHere { path } => "there is no state file at or above {path}" / "begin with 'bowline thinking new ID --title T --goal G', or name a folder with -C";
         Ambiguous { paths } => "several state files are here: {paths}" / "name one of them";
@@ -59,10 +59,10 @@ table! {
         NothingToUndo { path } => "{path} has nothing to undo" / "nothing to do";
         EffectsLeft { sequence, trigger } => "transition {sequence} ({trigger}) had effects outside the file" / "with --state-only the file goes back and what was done outside it stays";
         NoCopy { which, folder } => "there is no copy '{which}…' in {folder}" / "'bowline memory backup' makes copies";
-        StaleTree { changes } => "changed since it was sealed or verified: {0}" [Change::all(changes, En)] / "run the gate again: 'bowline develop gate reset NAME', then 'bowline develop gate pass NAME'";
-        TreeNotCommitted { changes } => "the tested tree is in no commit; the last commit differs: {0}" [Change::first(changes, En)] / "commit what was tested, or have git ignore what does not belong to it";
-        StaleSeal { changes } => "changed since it was sealed or verified: {0}" [Change::all(changes, En)] / "a person looks at it and seals it anew with 'bowline develop seal'";
-        NotVerified { reasons } => "not verified: {0}" [Doubt::all(reasons, En)] / "pass the gates again on this tree";
+        StaleTree { changes } => "changed since it was sealed or verified: {0}" [Change::join_all(changes, En)] / "run the gate again: 'bowline develop gate reset NAME', then 'bowline develop gate pass NAME'";
+        TreeNotCommitted { changes } => "the tested tree is in no commit; the last commit differs: {0}" [Change::join_first(changes, En)] / "commit what was tested, or have git ignore what does not belong to it";
+        StaleSeal { changes } => "changed since it was sealed or verified: {0}" [Change::join_all(changes, En)] / "a person looks at it and seals it anew with 'bowline develop seal'";
+        NotVerified { reasons } => "not verified: {0}" [Doubt::join_all(reasons, En)] / "pass the gates again on this tree";
         ProgramFailed { program, said } => "'{program}' failed: {said}" / "see what it said";
         DeniedBySandbox { program, said, path } => "'{program}' failed: {said}" / "the agent's sandbox does not grant {path}: a person starts the agent with '--read {path}'";
         GitTooOld { found, needed } => "this is {found}; agents that work beside each other need git {needed} or newer" / "install a newer git; outside of a repository the run needs none";
@@ -74,14 +74,14 @@ table! {
         ShimSilent { id, pid } => "the shim of attempt {id} does not answer (process {pid})" / "try again; to end all of it: 'kill -9 {pid}', then 'bowline attach {id} --end'";
         ShimSilentSomewhere { id, stopped: true } => "the shim of attempt {id} is stopped" / "try again; 'bowline attach' tells whether it ended or was lost";
         ShimSilentSomewhere { id, stopped: false } => "the shim of attempt {id} does not answer" / "try again; 'bowline attach' tells whether it ended or was lost";
-        ChangedWhileRunning { command, changes } => "files changed while '{command}' ran, so it is no evidence: {0}" [Change::first(changes, En)] / "let nothing else write while it runs; have git ignore the files that the command itself makes, and run a command that writes tracked files before the gate";
+        ChangedWhileRunning { command, changes } => "files changed while '{command}' ran, so it is no evidence: {0}" [Change::join_first(changes, En)] / "let nothing else write while it runs; have git ignore the files that the command itself makes, and run a command that writes tracked files before the gate";
         CallCancelled { what } => "the call was cancelled: '{what}' was ended, and nothing was changed" / "call it again when it is wanted";
         NotPausedYet { id, seconds } => "attempt {id} is not paused after {seconds} s: something of it still runs" / "it goes on being paused; look with 'bowline attach', or end it with 'bowline attach {id} --end'";
         NotResumedYet { id, seconds } => "attempt {id} does not run again after {seconds} s: something of it is still stopped" / "look with 'bowline attach', or end it with 'bowline attach {id} --end'";
         NotEndedYet { id, seconds } => "attempt {id} has not ended after {seconds} s: something of it is left" / "it goes on being ended; look with 'bowline attach'";
         AgentNotStarted { id, why } => "the agent of attempt {id} could not be started: {why}" / "check the command, its folder and its sandbox";
         NoControlGroup { what, reason } => "{what} cannot be had here: {reason}" / "'bowline run-agent --sandbox-report' says what this machine permits";
-        OutsideTree { changes } => "a command would test what is not in the tree, so it would be no evidence: {0}" [Change::first(changes, En)] / "commit in the submodule; let links lead to places inside the tree, or have git ignore them, as for a virtual environment ('git init' first where there is no repository)";
+        OutsideTree { changes } => "a command would test what is not in the tree, so it would be no evidence: {0}" [Change::join_first(changes, En)] / "commit in the submodule; let links lead to places inside the tree, or have git ignore them, as for a virtual environment ('git init' first where there is no repository)";
         NoSigningSandbox { why } => "nothing is signed: the command could read the signing key ({why})" / "a person may accept that with --unsandboxed-signing, which the evidence then says; else use Linux 5.13 or newer, and a key outside of what agents may read";
         StateInSandbox { root, folder } => "the sandboxed agent could write to {root}, which holds Bowline's own {folder}" / "let the agent work in a folder below, or set XDG_STATE_HOME to a place outside";
         RootThroughLink { link, target } => "{link} is a link out of a folder that agents write: it leads to {target}" / "remove the link, or name the place it leads to if that is what you want";
@@ -91,8 +91,8 @@ table! {
         OutputGone => "the output could not be shown" / "the agent goes on: 'bowline attach' lists the attempts";
     }
 
-    file_trouble: FileTrouble => told {
-        Locked { path, owner: who, waited_ms } => "{path} is locked by {0} (waited {waited_ms} ms)" [owner(who)] / "wait for the owner to finish; if it is not a program that uses this file, remove the lock file";
+    file_trouble: FileTrouble => with_hint {
+        Locked { path, owner: who, waited_ms } => "{path} is locked by {0} (waited {waited_ms} ms)" [describe_owner(who)] / "wait for the owner to finish; if it is not a program that uses this file, remove the lock file";
         Permission { path, action } => "no permission to {action} {path}" / "check the owner and the permissions of the file and of its folder";
         DiskFull { path, action } => "no space left to {action} {path}" / "free some space and run the command again";
         NotRegular { path, what } => "{path} is {what}, not a regular file" / "move it away, or name another path";
@@ -114,7 +114,7 @@ table! {
         Unknown { text } => "{text}" / "see the message above";
     }
 
-    agent_trouble: AgentTrouble => told {
+    agent_trouble: AgentTrouble => with_hint {
         Io { action, path } => "cannot {action} {path}" / "check the disk, and who owns the folder";
         Relay { path } => "the command could not be carried out outside of the sandbox, by {path}" / "run it again; if that does not help, ask the person you work for";
         NoAttempt { path } => "there is no attempt at {path}" / "'bowline attach' lists the attempts";
@@ -135,7 +135,7 @@ table! {
         Unsupported { said } => "{said}" / "end the agent and start it anew";
     }
 
-    path_trouble: PathTrouble => told {
+    path_trouble: PathTrouble => with_hint {
         BadPath { path } => "'{path}' is not a path" / "write keys joined by dots, like shared_data.current_topic";
         NotFound { path } => "there is nothing at '{path}'" / "read the parent to see what is there";
         Protected { path } => "'{path}' cannot be set" / "version, times and ids are kept by bowline itself";
@@ -145,12 +145,12 @@ table! {
         TooLarge { path, bytes, max } => "'{path}' would have {bytes} bytes; {max} are allowed" / "put the text into a file and store its path";
     }
 
-    evidence_trouble: EvidenceTrouble => told {
+    evidence_trouble: EvidenceTrouble => with_hint {
         Damaged { path, said } => "{path} {said}" / "write it again where the run is: 'bowline develop evidence export FILE --key FILE'";
         Unsigned { what } => "nobody signed {0}" [what.say(En)] / "pass the gates with BOWLINE_EVIDENCE_KEY_FILE set, then 'bowline develop evidence export FILE --key FILE'";
         Forged { what } => "the signature of {0} is not that of this key" [what.say(En)] / "use the key the gates were passed with; if that is this one, somebody changed the file";
         OtherRun { gate, found, run } => "the evidence of gate '{gate}' is of run '{found}', not of '{run}'" / "export the evidence of one run";
-        OtherPolicy { changes } => "what was sealed is not what is here: {0}" [Change::all(changes, En)] / "a person seals what is here, and the gates are passed again on it";
+        OtherPolicy { changes } => "what was sealed is not what is here: {0}" [Change::join_all(changes, En)] / "a person seals what is here, and the gates are passed again on it";
         OtherTree { wanted, found } => "the evidence is of tree {wanted}, and this is {found}" / "check out the commit that was verified, with nothing else lying around, or pass the last gate again on this one";
         NoTree { found } => "the evidence is of tree nothing, and this is {found}" / "check out the commit that was verified, with nothing else lying around, or pass the last gate again on this one";
     }

@@ -4,7 +4,7 @@ use crate::Lang::Ko;
 use crate::particle::*;
 
 /// Returns the requirement behind a rule of a state machine.
-fn rule(name: &str) -> &'static str {
+fn translate_rule(name: &str) -> &'static str {
     match name {
         "attempts_within_limit" => "시도 횟수는 한도를 넘지 않아야 합니다",
         "begun_stage_has_completed_dependency" => "시작한 단계의 앞 단계는 완료되어 있어야 합니다",
@@ -49,7 +49,7 @@ fn rule(name: &str) -> &'static str {
 }
 
 table! {
-    found: Found => text {
+    file_finding: FileFinding => text {
         Missing => "없습니다";
         ShouldBe { wanted } => "{0}{이어야} 합니다" [wanted.say(Ko)];
         ShouldBeIs { wanted, is } => "{0}{이어야} 하는데 {1}입니다" [wanted.say(Ko), is.say(Ko)];
@@ -64,7 +64,7 @@ table! {
         NewerVersion { found, written } => "버전 {found}{은} 이 프로그램이 쓰는 최신 버전 {written}보다 새롭습니다";
         OlderVersion { found, written } => "버전 {found}{은} {written}보다 오래되었습니다. 처음 변경할 때 갱신됩니다";
         OlderName { text, name } => "{text}{은} {name}의 옛 이름입니다";
-        RuleBroken { rule: name, place, detail: _ } => "{0} ({place})" [rule(name)];
+        RuleBroken { rule: name, place, detail: _ } => "{0} ({place})" [translate_rule(name)];
         NoStages => "단계(stages)가 없습니다";
         NoSuchStage { name } => "'{name}' 단계는 없습니다";
         NeitherTaskNorNull => "작업도 null도 아닙니다";
@@ -114,7 +114,7 @@ table! {
         HistoryOwed => "끝난 작업이 아직 이력에 없습니다";
         JournalGap { from, to } => "저널이 {from}번 줄에서 {to}번 줄로 건너뜁니다. 이력과 되돌리기는 거기서 끝납니다";
         NotBelieved { reason: _ } => "저널을 읽을 수 없어 무엇을 인정할지 알 수 없습니다";
-        Told { notice } => "{0}" [notice.say(Ko)];
+        Noticed { notice } => "{0}" [notice.say(Ko)];
     }
 
     named: Named => text {
@@ -175,6 +175,6 @@ table! {
         OtherPhase { left, found } => "{left} 단계로 두었습니다({found} 아님). 저널이 없어 남은 사본과 증거가 보여 주는 대로 정했습니다";
         ClosedGates { gates } => "{gates}{을} 닫았습니다. 복구한 뒤에는 열린 게이트가 없으므로 다시 통과해야 합니다";
         NoLongerPassed { checkpoints } => "통과 취소: {checkpoints}. 남은 기록으로는 통과를 확인할 수 없습니다";
-        Told { notice } => "{0}" [notice.say(Ko)];
+        Noticed { notice } => "{0}" [notice.say(Ko)];
     }
 }

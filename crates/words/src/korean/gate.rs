@@ -12,7 +12,7 @@ table! {
         WriteSomewhereByTool { phase } => "[PHASE GATE] {phase} phase에서 파일 수정이 차단되었습니다.\n대상: 알 수 없음 (도구)";
         Finish { phase, what } => "[PHASE GATE] {phase} phase에서 종료 명령이 차단되었습니다.\n대상: {0}" [what.say(Ko)];
         OtherTree { what } => "[PHASE GATE] PR phase에서 차단되었습니다. 확인한 트리가 아닙니다.\n대상: {0}" [what.say(Ko)];
-        OtherFiles { what, changes } => "[PHASE GATE] PR phase에서 차단되었습니다. 확인한 것과 다릅니다: {0}\n대상: {1}" [Change::first(changes, Ko), what.say(Ko)];
+        OtherFiles { what, changes } => "[PHASE GATE] PR phase에서 차단되었습니다. 확인한 것과 다릅니다: {0}\n대상: {1}" [Change::join_first(changes, Ko), what.say(Ko)];
         Hidden { phase, what } => "[PHASE GATE] {phase} phase에서 명령이 차단되었습니다.\n무엇을 실행할지 알 수 없습니다: {0}" [what.say(Ko)];
         Guard { phase, path } => "[PHASE GATE] {phase} phase에서 파일 수정이 차단되었습니다.\n대상: {path}";
         PersonHere { phase, what } => "[PHASE GATE] {phase} phase에서 명령이 차단되었습니다.\n대상: {what}";

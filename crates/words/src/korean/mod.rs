@@ -43,7 +43,7 @@ use crate::particle::*;
 use std::io::ErrorKind;
 
 /// Translates an error of the operating system.
-fn system(kind: ErrorKind, number: Option<i32>) -> String {
+fn translate_system_error(kind: ErrorKind, number: Option<i32>) -> String {
     match kind {
         ErrorKind::NotFound => "파일이나 폴더가 없습니다".into(),
         ErrorKind::PermissionDenied => "권한이 없습니다".into(),
@@ -72,7 +72,7 @@ fn system(kind: ErrorKind, number: Option<i32>) -> String {
     }
 }
 
-fn listed(passages: &[Passage]) -> String {
+fn join_passages(passages: &[Passage]) -> String {
     let names: Vec<String> = passages.iter().map(|one| one.say(Ko)).collect();
     names.join(", ")
 }
@@ -82,9 +82,9 @@ table! {
         RolledForward { lines } => "확정되었으나 파일에 없던 변경 {lines}건을 반영했습니다";
         NotRolledForwardYet { lines } => "확정된 변경 {lines}건이 아직 파일에 없습니다. 확정된 상태로 보여 주며, 다음 변경이 파일을 마저 씁니다";
         OutsideEdit => "Bowline 밖에서 파일이 변경되었습니다";
-        LostTransitions { lost } => "Bowline 밖에서 파일이 변경되어 확정된 전이가 사라졌습니다: {0}" [listed(lost)];
+        LostTransitions { lost } => "Bowline 밖에서 파일이 변경되어 확정된 전이가 사라졌습니다: {0}" [join_passages(lost)];
         PutBack { sequence } => "누군가 파일을 전이 {sequence}번 직후의 내용으로 되돌려 놓았습니다";
-        PutBackTaking { sequence, taken } => "누군가 파일을 전이 {sequence}번 직후의 내용으로 되돌려 놓아 다음 전이가 취소되었습니다: {0}. 'bowline restore 번호'로 이후 버전을 되찾을 수 있습니다" [listed(taken)];
+        PutBackTaking { sequence, taken } => "누군가 파일을 전이 {sequence}번 직후의 내용으로 되돌려 놓아 다음 전이가 취소되었습니다: {0}. 'bowline restore 번호'로 이후 버전을 되찾을 수 있습니다" [join_passages(taken)];
         AnotherTask { was, is } => "파일이 이제 '{is}'에 관한 것입니다. 전에는 '{was}'에 관한 것이었으며, 그 내용은 적용하지 않았습니다";
         Distrusted { places } => "Bowline 밖에서 바뀌어 인정하지 않는 값: {places}";
         PlanNotThere { path } => "상태 파일이 가리키는 계획 파일이 없습니다: {path}";
@@ -123,11 +123,11 @@ table! {
     }
 
     passage: Passage => text {
-        Passage { sequence, trigger, to } => "#{sequence} {trigger} → {0}" [Status::of(to).say(Ko)];
+        Passage { sequence, trigger, to } => "#{sequence} {trigger} → {0}" [Status::from_word(to).say(Ko)];
     }
 
     cause: Cause => text {
-        System { kind, number, .. } => "{0}" [system(*kind, *number)];
+        System { kind, number, .. } => "{0}" [translate_system_error(*kind, *number)];
         Other { text } => "{text}";
     }
 

@@ -5,7 +5,7 @@ use crate::message::Shortfall;
 use crate::particle::*;
 
 table! {
-    thinking_no: ThinkingNo => told {
+    thinking_no: ThinkingNo => with_hint {
         DependencyNotCompleted { stage, dependency } => "'{stage}'{을} 시작할 수 없습니다: '{dependency}' 단계가 완료되지 않았습니다" / "먼저 '{dependency}'{을} 완료하세요";
         OutputsMissing { stage, missing } => "'{stage}' 단계의 필수 산출물이 없습니다: {missing}" / "{missing}{을} 만든 뒤 다시 시도하세요";
         NoOutput { stage } => "'{stage}' 단계의 필수 산출물이 없습니다: 산출물 1개 이상" / "산출물을 1개 이상 만든 뒤 다시 시도하세요";
@@ -20,7 +20,7 @@ table! {
         OverrideNotNeeded { stage, status } => "'{stage}' 단계에는 --override가 필요 없습니다. 현재 상태: {0}" [status.say(Ko)] / "--override를 빼세요";
         Empty { what } => "{0}{이} 비어 있습니다" [what.say(Ko)] / "{0}{을} 적으세요" [what.say(Ko)];
         PathEscapes { path } => "산출물 '{path}'{은} 작업 폴더 안의 경로가 아닙니다" / "작업 폴더 기준의 상대 경로를 '..' 없이 적으세요";
-        BelowThreshold { stage, checks } => "'{stage}' 단계가 품질 기준에 미치지 못합니다: {0}" [Shortfall::all(checks, Ko)] / "개선한 뒤 다시 측정하거나 단계를 실패로 끝내세요. 세 지표는 'bowline thinking quality 이름=값'으로, 다른 기준은 thinking/reflection/quality_check.json에 적습니다 (checks: [{{criterion, score}}])";
+        BelowThreshold { stage, checks } => "'{stage}' 단계가 품질 기준에 미치지 못합니다: {0}" [Shortfall::join_all(checks, Ko)] / "개선한 뒤 다시 측정하거나 단계를 실패로 끝내세요. 세 지표는 'bowline thinking quality 이름=값'으로, 다른 기준은 thinking/reflection/quality_check.json에 적습니다 (checks: [{{criterion, score}}])";
         UnknownName { what: _, name, known } => "'{name}'{은} 알 수 없는 이름입니다. 쓸 수 있는 이름: {known}" / "{known} 중 하나를 쓰세요";
         OutOfRange { name, value, max } => "{name} 값 {value}{은} 0에서 {max} 사이여야 합니다" / "0에서 {max} 사이의 수를 적으세요";
         BadTarget { metric } => "'{metric}'의 목표는 0보다 크고, 0에 너무 가깝지 않아야 합니다" / "목표를 적으세요. 예: --target 5%";
@@ -28,7 +28,7 @@ table! {
         NoLessons { task } => "'{task}'에 기록된 교훈이 없습니다" / "그 작업에서 'bowline thinking feedback record --metric 이름=값 --target 값 --learning 내용'으로 먼저 기록하세요";
     }
 
-    orchestrate_no: OrchestrateNo => told {
+    orchestrate_no: OrchestrateNo => with_hint {
         NoTask { id } => "작업 '{id}'{이} 없습니다" / "'bowline orchestrate status'로 작업 목록을 볼 수 있습니다";
         NotReady { id, waits_for } => "작업 '{id}'{은} 아직 할 수 없습니다. 기다리는 작업: {waits_for}" / "'bowline orchestrate next'로 지금 할 수 있는 일을 볼 수 있습니다";
         NotReadyYet { id, own, current } => "작업 '{id}'{은} 아직 할 수 없습니다. 단계 {own}의 작업이며 현재 단계는 {current}입니다" / "'bowline orchestrate next'로 지금 할 수 있는 일을 볼 수 있습니다";
@@ -49,7 +49,7 @@ table! {
         Empty { what } => "{0}{이} 비어 있습니다" [what.say(Ko)] / "{0}{을} 적으세요" [what.say(Ko)];
     }
 
-    plan_no: PlanNo => told {
+    plan_no: PlanNo => with_hint {
         NoTask => "현재 작업이 없습니다" / "'bowline memory task new 이름 --goal 목표'로 시작하세요";
         TaskPending { id, verb: _ } => "작업 '{id}'의 상태가 '대기 중'이라서 할 수 없습니다" / "먼저 단계를 시작하세요";
         TaskInProgress { id, verb: _ } => "작업 '{id}'의 상태가 '진행 중'이라서 할 수 없습니다" / "할 일이 없습니다. 이미 진행 중입니다";
@@ -74,7 +74,7 @@ table! {
         NotQueued { id } => "작업 '{id}'{은} 대기열에 없습니다" / "'bowline memory status'로 대기열을 확인하세요";
     }
 
-    develop_no: DevelopNo => told {
+    develop_no: DevelopNo => with_hint {
         NoRun => "진행 중인 개발 실행이 없습니다" / "'bowline develop start 기능'으로 시작하세요";
         RunOpen { feature, phase } => "이미 진행 중입니다: '{feature}', {phase} 단계" / "'bowline develop resume'으로 이어서 진행하거나 'bowline develop start 기능 --fresh'로 처음부터 시작하세요";
         WrongPhase { what: _, phase, wanted } => "{phase} 단계에서는 할 수 없습니다. {wanted} 단계의 일입니다" / "'bowline develop status'로 확인하세요";

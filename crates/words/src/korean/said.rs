@@ -4,7 +4,7 @@ use crate::Lang::Ko;
 use crate::particle::*;
 
 table! {
-    did: Did => text {
+    confirmation: Confirmation => text {
         MemoryThere => "✓ 메모리가 이미 있습니다";
         MemoryMade => "✓ 메모리를 초기화했습니다";
         TaskCreated { id } => "✓ 작업 {id}{을} 만들었습니다";
@@ -101,7 +101,7 @@ table! {
         AttemptLost { id, killed } => "에이전트 실행 {id}{을} 잃었습니다. 남은 프로세스 {killed}개를 끝냈습니다";
     }
 
-    told: Told => text {
+    output_note: OutputNote => text {
         NothingYet => "아직 상태 파일이 없습니다. 다음 중 하나로 시작하세요:";
         NoThinkingRuns => "이 폴더와 그 아래에 사고 실행이 없습니다. 다음으로 시작하세요:";
         TooManyFolders => "하위 폴더가 너무 많아 일부는 살펴보지 못했습니다";
@@ -156,8 +156,8 @@ table! {
         RunGoesOn { ids } => "에이전트가 계속하는 작업 {ids}";
         RunAtWork => "지금 실행 중입니다";
         RunStandsStill => "실행이 일시 정지되었습니다. 'bowline orchestrate continue'로 이어 갑니다";
-        RunTold => "✓ 실행 중인 명령에 전했습니다";
-        RunToldOf { id, status } => "✓ 실행 중인 명령에 전했습니다: '{id}' {status}";
+        RunNotified => "✓ 실행 중인 명령에 전했습니다";
+        RunNotifiedOf { id, status } => "✓ 실행 중인 명령에 전했습니다: '{id}' {status}";
         RunWouldStart { ids } => "시작할 작업 {ids}";
         RunWouldStartNothing => "시작할 것이 없습니다";
         RunChecking { id } => "▸ {id} 확인 중";

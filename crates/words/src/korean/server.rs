@@ -4,7 +4,7 @@ use crate::Lang::Ko;
 use crate::particle::*;
 
 table! {
-    server_no: ServerNo => told {
+    server_no: ServerNo => with_hint {
         NoToken => "토큰이 필요합니다" / "서버의 토큰 파일 내용을 'Authorization: Bearer 토큰'으로 보내거나 'bowline serve'가 알려 준 링크로 로그인하세요";
         WrongToken => "서버의 토큰이 아닙니다" / "서버 데이터 폴더의 토큰 파일을 다시 읽으세요";
         ForeignHost { host } => "'{host}'{은} 이 서버의 이름이 아닙니다" / "'bowline serve'가 알려 준 주소를 쓰세요";
@@ -51,7 +51,7 @@ table! {
         Internal => "서버 안에서 오류가 났습니다" / "서버의 로그를 보세요";
     }
 
-    serve_trouble: ServeTrouble => told {
+    serve_trouble: ServeTrouble => with_hint {
         CannotListen { address, cause } => "{address}에서 들을 수 없습니다: {0}" [cause.say(Ko)] / "--listen으로 다른 주소를 고르세요. 예: 127.0.0.1:0";
         BadAddress { address } => "'{address}'{은} 들을 수 있는 주소가 아닙니다" / "127.0.0.1:7420처럼 적으세요";
         NotAFolder { path } => "{path}{은} 폴더가 아닙니다" / "있는 폴더를 적으세요";
@@ -68,7 +68,7 @@ table! {
         BadAnswer { place } => "{place}에서 응답하는 것은 Bowline 서버가 아닙니다" / "--server와 --token-file로 지정하세요";
     }
 
-    job_no: JobNo => told {
+    job_no: JobNo => with_hint {
         NotAllowed { command: _, task, agent, allowed } => "지금은 할 수 없습니다. 작업 상태: {0}, 에이전트 상태: {1}" [task.say(Ko), agent.say(Ko)] / "지금 할 수 있는 일: {allowed}";
         CancelInReview => "리뷰 중에는 취소할 수 없습니다" / "변경을 요청한 뒤 취소하세요";
         Incomplete { missing } => "작업에 빠진 것이 있습니다: {missing}" / "{missing}{을} 채우고 다시 제출하세요";
@@ -90,7 +90,7 @@ table! {
 }
 
 table! {
-    desk: Desk => text {
+    task_output: TaskOutput => text {
         PageOnce => "페이지 (한 번 쓰는 링크):";
         OtherTerminal => "다른 터미널에서:";
         NothingLost => "  (아무것도 잃지 않습니다. 에이전트는 계속 실행됩니다)";

@@ -3,7 +3,7 @@
 use crate::particle::*;
 
 table! {
-    tool_no: ToolNo => told {
+    tool_no: ToolNo => with_hint {
         ReadOnly { tool } => "'{tool}'{은} 내용을 바꾸는 도구인데 이 연결은 읽기 전용입니다" / "바꾸는 도구가 필요하면 'bowline mcp'를 --role agent로 시작하세요";
         Lacks { tool, name, shape } => "'{tool}'에 '{name}'{이} 필요합니다" / "다음과 같이 부르세요: {shape}";
         NotOf { name, wanted, shape } => "'{name}'의 값이 맞지 않습니다({wanted})" / "다음과 같이 부르세요: {shape}";

@@ -1,11 +1,11 @@
 //! 되지 않은 일: 내용 / 힌트.
 
 use crate::Lang::Ko;
-use crate::message::{Change, Doubt, Owner};
+use crate::message::{Change, Doubt, LockOwnerText};
 use crate::particle::*;
 
 /// Describes the owner of a lock as far as it is known.
-fn owner(owner: &Owner) -> String {
+fn describe_owner(owner: &LockOwnerText) -> String {
     let mut text = match owner.pid {
         Some(pid) => format!("프로세스 {pid}번"),
         None => "다른 프로그램".to_owned(),
@@ -22,7 +22,7 @@ fn owner(owner: &Owner) -> String {
 }
 
 table! {
-    trouble: Trouble => told {
+    trouble: Trouble => with_hint {
         NoFile { kind, path, begin } => "{path}에 {kind} 파일이 없습니다" / "{begin}";
         NothingHere { path } => "{path}{과} 그 위에 상태 파일이 없습니다" / "'bowline thinking new ID --title T --goal G'로 시작하거나 -C로 폴더를 지정하세요";
         Ambiguous { paths } => "상태 파일이 여러 개 있습니다: {paths}" / "하나를 지정하세요";
@@ -59,10 +59,10 @@ table! {
         NothingToUndo { path } => "{path}에 되돌릴 것이 없습니다" / "할 일이 없습니다";
         EffectsLeft { sequence, trigger } => "전이 {sequence}번({trigger})은 파일 밖에 영향을 남겼습니다" / "--state-only를 쓰면 파일만 되돌아가고 밖의 일은 그대로 남습니다";
         NoCopy { which, folder } => "{folder}에 '{which}'{으로} 시작하는 사본이 없습니다" / "'bowline memory backup'으로 사본을 만듭니다";
-        StaleTree { changes } => "봉인하거나 확인한 뒤에 바뀌었습니다: {0}" [Change::all(changes, Ko)] / "게이트를 다시 통과하세요: 'bowline develop gate reset 이름', 'bowline develop gate pass 이름'";
-        TreeNotCommitted { changes } => "테스트한 트리가 어느 커밋에도 없습니다. 마지막 커밋과 다른 것: {0}" [Change::first(changes, Ko)] / "테스트한 것을 커밋하거나, 포함하지 않을 파일은 git이 무시하게 하세요";
-        StaleSeal { changes } => "봉인하거나 확인한 뒤에 바뀌었습니다: {0}" [Change::all(changes, Ko)] / "사람이 확인한 뒤 'bowline develop seal'로 다시 봉인합니다";
-        NotVerified { reasons } => "확인되지 않았습니다: {0}" [Doubt::all(reasons, Ko)] / "이 트리에서 게이트를 다시 통과하세요";
+        StaleTree { changes } => "봉인하거나 확인한 뒤에 바뀌었습니다: {0}" [Change::join_all(changes, Ko)] / "게이트를 다시 통과하세요: 'bowline develop gate reset 이름', 'bowline develop gate pass 이름'";
+        TreeNotCommitted { changes } => "테스트한 트리가 어느 커밋에도 없습니다. 마지막 커밋과 다른 것: {0}" [Change::join_first(changes, Ko)] / "테스트한 것을 커밋하거나, 포함하지 않을 파일은 git이 무시하게 하세요";
+        StaleSeal { changes } => "봉인하거나 확인한 뒤에 바뀌었습니다: {0}" [Change::join_all(changes, Ko)] / "사람이 확인한 뒤 'bowline develop seal'로 다시 봉인합니다";
+        NotVerified { reasons } => "확인되지 않았습니다: {0}" [Doubt::join_all(reasons, Ko)] / "이 트리에서 게이트를 다시 통과하세요";
         ProgramFailed { program, said } => "'{program}' 실행에 실패했습니다: {said}" / "프로그램이 남긴 말을 확인하세요";
         DeniedBySandbox { program, said, path } => "'{program}' 실행에 실패했습니다: {said}" / "에이전트의 샌드박스에서 {path}{을} 읽을 수 없습니다. 사람이 '--read {path}'로 에이전트를 시작해야 합니다";
         GitTooOld { found, needed } => "설치된 것은 {found}입니다. 에이전트들이 나란히 작업하려면 git {needed} 이상이 필요합니다" / "더 새로운 git을 설치하세요. 저장소 밖에서 실행하면 git이 필요 없습니다";
@@ -74,14 +74,14 @@ table! {
         ShimSilent { id, pid } => "에이전트 실행 {id}의 심(shim)이 (프로세스 {pid}) 응답하지 않습니다" / "다시 해 보거나, 모두 끝내려면 'kill -9 {pid}' 뒤에 'bowline attach {id} --end'를 실행하세요";
         ShimSilentSomewhere { id, stopped: true } => "에이전트 실행 {id}의 심(shim)이 멈춰 있습니다" / "다시 해 보세요. 'bowline attach'로 상태를 볼 수 있습니다";
         ShimSilentSomewhere { id, stopped: false } => "에이전트 실행 {id}의 심(shim)이 응답하지 않습니다" / "다시 해 보세요. 'bowline attach'로 상태를 볼 수 있습니다";
-        ChangedWhileRunning { command, changes } => "'{command}'{이} 실행되는 동안 파일이 바뀌어 증거가 되지 않습니다: {0}" [Change::first(changes, Ko)] / "실행되는 동안 다른 곳에서 파일을 쓰지 않게 하세요. 명령이 만드는 파일은 git이 무시하게 하고, 추적되는 파일을 쓰는 명령은 게이트 전에 실행하세요";
+        ChangedWhileRunning { command, changes } => "'{command}'{이} 실행되는 동안 파일이 바뀌어 증거가 되지 않습니다: {0}" [Change::join_first(changes, Ko)] / "실행되는 동안 다른 곳에서 파일을 쓰지 않게 하세요. 명령이 만드는 파일은 git이 무시하게 하고, 추적되는 파일을 쓰는 명령은 게이트 전에 실행하세요";
         CallCancelled { what } => "호출이 취소되어 '{what}'{을} 끝냈고 아무것도 바꾸지 않았습니다" / "필요할 때 다시 호출하세요";
         NotPausedYet { id, seconds } => "에이전트 실행 {id}{이} {seconds}초가 지나도 일시 중지되지 않았습니다. 아직 실행 중인 프로세스가 있습니다" / "계속 멈추는 중입니다. 'bowline attach'로 보거나 'bowline attach {id} --end'로 끝내세요";
         NotResumedYet { id, seconds } => "에이전트 실행 {id}{이} {seconds}초가 지나도 다시 실행되지 않았습니다. 아직 멈춰 있는 프로세스가 있습니다" / "'bowline attach'로 보거나 'bowline attach {id} --end'로 끝내세요";
         NotEndedYet { id, seconds } => "에이전트 실행 {id}{이} {seconds}초가 지나도 끝나지 않았습니다. 남은 프로세스가 있습니다" / "계속 끝내는 중입니다. 'bowline attach'로 보세요";
         AgentNotStarted { id, why } => "에이전트 실행 {id}의 에이전트를 시작할 수 없습니다: {0}" [why.say(Ko)] / "명령, 폴더, 샌드박스를 확인하세요";
         NoControlGroup { what, reason } => "{what}{을} 여기서는 쓸 수 없습니다: {0}" [reason.say(Ko)] / "'bowline run-agent --sandbox-report'로 이 컴퓨터에서 되는 것을 볼 수 있습니다";
-        OutsideTree { changes } => "작업 트리에 없는 것을 시험하게 되어 증거가 되지 않습니다: {0}" [Change::first(changes, Ko)] / "서브모듈 안에서 커밋하고, 링크는 트리 안으로 이어지게 하거나 가상 환경처럼 git이 무시하게 하세요(저장소가 없으면 먼저 'git init')";
+        OutsideTree { changes } => "작업 트리에 없는 것을 시험하게 되어 증거가 되지 않습니다: {0}" [Change::join_first(changes, Ko)] / "서브모듈 안에서 커밋하고, 링크는 트리 안으로 이어지게 하거나 가상 환경처럼 git이 무시하게 하세요(저장소가 없으면 먼저 'git init')";
         NoSigningSandbox { why } => "명령이 서명 키를 읽을 수 있어 서명하지 않습니다({why})" / "사람이 --unsandboxed-signing으로 받아들일 수 있고, 그 사실이 증거에 남습니다. 아니면 Linux 5.13 이상을 쓰고, 키를 에이전트가 읽을 수 없는 곳에 두세요";
         StateInSandbox { root, folder } => "샌드박스 안의 에이전트가 {root}에 쓸 수 있는데, 그 안에 Bowline의 {folder}{이} 있습니다" / "더 아래 폴더에서 일하게 하거나 XDG_STATE_HOME을 바깥으로 정하세요";
         RootThroughLink { link, target } => "{link}{은} 에이전트가 쓰는 폴더 밖으로 나가는 링크입니다. {target}{으로} 이어집니다" / "링크를 지우거나, 정말 원한다면 이어지는 곳을 직접 적으세요";
@@ -91,8 +91,8 @@ table! {
         OutputGone => "출력을 보여 줄 수 없습니다" / "에이전트는 계속 실행됩니다. 'bowline attach'로 목록을 볼 수 있습니다";
     }
 
-    file_trouble: FileTrouble => told {
-        Locked { path, owner: who, waited_ms } => "{path}{이} 잠겨 있습니다. 잠근 쪽: {0} ({waited_ms} ms 기다림)" [owner(who)] / "작업이 끝날 때까지 기다리세요. 이 파일을 쓰는 프로그램이 아니라면 잠금 파일을 지우세요";
+    file_trouble: FileTrouble => with_hint {
+        Locked { path, owner: who, waited_ms } => "{path}{이} 잠겨 있습니다. 잠근 쪽: {0} ({waited_ms} ms 기다림)" [describe_owner(who)] / "작업이 끝날 때까지 기다리세요. 이 파일을 쓰는 프로그램이 아니라면 잠금 파일을 지우세요";
         Permission { path, action } => "{path}{을} {0} 권한이 없습니다" [action.say(Ko)] / "파일과 폴더의 소유자와 권한을 확인하세요";
         DiskFull { path, action: _ } => "{path}{을} 쓸 공간이 없습니다" / "공간을 확보한 뒤 다시 실행하세요";
         NotRegular { path, what } => "{path}{은} 일반 파일이 아니라 {0}입니다" [what.say(Ko)] / "옮기거나 다른 경로를 지정하세요";
@@ -114,7 +114,7 @@ table! {
         Unknown { text: _ } => "상태 파일을 다룰 수 없습니다" / "위의 내용을 확인하세요";
     }
 
-    agent_trouble: AgentTrouble => told {
+    agent_trouble: AgentTrouble => with_hint {
         Io { action, path } => "{path}{을} {0} 수 없습니다" [action.say(Ko)] / "디스크와 폴더의 소유자를 확인하세요";
         Relay { path } => "명령이 샌드박스 밖에서 실행되지 못했습니다 ({path})" / "다시 실행해 보고, 그래도 안 되면 함께 일하는 사람에게 알리세요";
         NoAttempt { path } => "{path}에 에이전트 실행 기록이 없습니다" / "'bowline attach'로 목록을 볼 수 있습니다";
@@ -135,7 +135,7 @@ table! {
         Unsupported { said: _ } => "이 심(shim)은 중단 요청을 모르는 이전 버전입니다" / "에이전트를 끝내고 새로 시작하세요";
     }
 
-    path_trouble: PathTrouble => told {
+    path_trouble: PathTrouble => with_hint {
         BadPath { path } => "'{path}'{은} 경로가 아닙니다" / "점으로 나눈 이름을 쓰세요. 예: shared_data.current_topic";
         NotFound { path } => "'{path}'에 값이 없습니다" / "마지막 부분을 빼면 무엇이 있는지 볼 수 있습니다";
         Protected { path } => "'{path}'{은} 바꿀 수 없습니다" / "Bowline이 직접 관리하는 값입니다";
@@ -145,12 +145,12 @@ table! {
         TooLarge { path, bytes, max } => "'{path}'{이} {bytes}바이트가 됩니다. 최대 {max}바이트입니다" / "큰 값은 파일에 두고 경로만 저장하세요";
     }
 
-    evidence_trouble: EvidenceTrouble => told {
+    evidence_trouble: EvidenceTrouble => with_hint {
         Damaged { path, said: _ } => "{path}{은} 온전한 증거 파일이 아닙니다" / "개발 실행이 있는 곳에서 'bowline develop evidence export 파일 --key 파일'로 다시 쓰세요";
         Unsigned { what } => "서명이 없습니다: {0}" [what.say(Ko)] / "BOWLINE_EVIDENCE_KEY_FILE을 정하고 게이트를 통과한 뒤 'bowline develop evidence export 파일 --key 파일'을 실행하세요";
         Forged { what } => "이 키의 서명이 아닙니다: {0}" [what.say(Ko)] / "게이트를 통과할 때 쓴 키를 쓰세요. 같은 키라면 누군가 파일을 바꾼 것입니다";
         OtherRun { gate, found, run } => "게이트 '{gate}'의 증거는 '{run}'{이} 아니라 '{found}' 실행의 것입니다" / "한 실행의 증거를 내보내세요";
-        OtherPolicy { changes } => "봉인한 것과 여기 있는 것이 다릅니다: {0}" [Change::all(changes, Ko)] / "사람이 여기 있는 것을 봉인하고 게이트를 다시 통과하세요";
+        OtherPolicy { changes } => "봉인한 것과 여기 있는 것이 다릅니다: {0}" [Change::join_all(changes, Ko)] / "사람이 여기 있는 것을 봉인하고 게이트를 다시 통과하세요";
         OtherTree { wanted, found } => "증거는 {wanted} 트리의 것이고 여기는 {found}입니다" / "확인된 커밋을 다른 파일 없이 체크아웃하거나 이 트리에서 마지막 게이트를 다시 통과하세요";
         NoTree { found } => "증거에 트리가 없고 여기는 {found}입니다" / "확인된 커밋을 다른 파일 없이 체크아웃하거나 이 트리에서 마지막 게이트를 다시 통과하세요";
     }

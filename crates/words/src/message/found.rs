@@ -4,7 +4,7 @@ use super::Notice;
 
 messages! {
     /// A problem at a place in a file.
-    Found, found => text {
+    FileFinding, file_finding => text {
         Missing,
         ShouldBe { wanted: Kind },
         ShouldBeIs { wanted: Kind, is: Kind },
@@ -69,7 +69,7 @@ messages! {
         HistoryOwed,
         JournalGap { from: u64, to: u64 },
         NotBelieved { reason: String },
-        Told { notice: Box<Notice> },
+        Noticed { notice: Box<Notice> },
     }
 
     /// Task ids listed in a message; long lists are shortened.
@@ -133,6 +133,6 @@ messages! {
         OtherPhase { left: &'static str, found: &'static str },
         ClosedGates { gates: String },
         NoLongerPassed { checkpoints: String },
-        Told { notice: Box<Notice> },
+        Noticed { notice: Box<Notice> },
     }
 }

@@ -1,6 +1,6 @@
 //! Unusable input and advice about it.
 
-use super::{Cause, Found};
+use super::{Cause, FileFinding};
 
 messages! {
     /// Problem with an argument or a file given by the user.
@@ -22,7 +22,7 @@ messages! {
         BadBranch { name: String },
         HoldsHome { path: String },
         NotGranted { path: String, cause: Cause },
-        VersionUnreadable { sequence: u64, found: Box<Found> },
+        VersionUnreadable { sequence: u64, found: Box<FileFinding> },
         NoShimBeside { program: String },
         NotOurs { path: String },
         SharedHooks { path: String },
@@ -73,8 +73,8 @@ messages! {
         System { cause: Cause },
         CannotBeRead { cause: Cause },
         CannotBeWritten { cause: Cause },
-        Damaged { found: Box<Found> },
-        Found { found: Box<Found> },
+        Damaged { found: Box<FileFinding> },
+        Found { found: Box<FileFinding> },
         NotJson { text: String },
         Unreadable { text: String },
         IsEmpty,

@@ -16,14 +16,14 @@ mod word;
 pub use crate::english::web::Web;
 pub use crate::english::web_forms::WebForms;
 pub use file::{FileAction, IrregularFile};
-pub use found::{Found, Kind, Named, Repair};
+pub use found::{FileFinding, Kind, Named, Repair};
 pub use gate::{Card, Denied, FinishingAct, OpenConstruct, Other, ShellFault, Unjudged, Unseen};
 pub use input::{Advice, Why, Wrong};
 pub use plan::{InPlan, Unplaced};
 pub use proof::{Change, Doubt, Measure, Shortfall, Signed, Unrelayed};
 pub use run::{BadSetting, NoGroup, NotRun, Reason, Spent};
-pub use said::{AgentState, Announcement, Did, Label, Told};
-pub use server::{BodyFault, Desk, JobNo, ServeTrouble, ServerNo, ServerThing, ValueFault};
+pub use said::{AgentState, Announcement, Confirmation, Label, OutputNote};
+pub use server::{BodyFault, JobNo, ServeTrouble, ServerNo, ServerThing, TaskOutput, ValueFault};
 pub use tool::ToolNo;
 pub use usage::{Misused, Rightly};
 pub use word::{Status, Thing};
@@ -48,8 +48,8 @@ messages! {
         PlanNotThere { path: String },
         AnotherPlan { path: String, foreign: usize },
         TreeNotCompared,
-        Mended { pointer: String, found: Found },
-        MendedSo { pointer: String, found: Found, repair: Repair },
+        Mended { pointer: String, found: FileFinding },
+        MendedSo { pointer: String, found: FileFinding, repair: Repair },
         RestoredDamaged { from: Origin, aside: String },
         RestoredMissing { from: Origin },
         BadJournalLine { offset: u64 },
@@ -91,7 +91,7 @@ messages! {
 
 messages! {
     /// Reason why an operation failed.
-    Trouble, trouble => told {
+    Trouble, trouble => with_hint {
         NoFile { kind: String, path: String, begin: String },
         NothingHere { path: String },
         Ambiguous { paths: String },
@@ -114,13 +114,13 @@ messages! {
         NoBranch { path: String },
         NoCommit { path: String, branch: String },
         NoMerge { phase: u32, why: Reason },
-        Damaged { path: String, found: Found },
+        Damaged { path: String, found: FileFinding },
         Unreadable { path: String },
-        NewerVersion { path: String, found: Found },
+        NewerVersion { path: String, found: FileFinding },
         NeedsPerson { what: String },
         NeedsPersonAtAll { what: String },
-        NoTerminal { refused: Box<No>, variable: String, person: String },
-        CutOff { refused: Box<No>, variable: String, person: String },
+        NoTerminal { refused: Box<FailureMessage>, variable: String, person: String },
+        CutOff { refused: Box<FailureMessage>, variable: String, person: String },
         RunChanged,
         MovedOn { path: String },
         NoSuchTransition { path: String, sequence: u64 },
@@ -160,8 +160,8 @@ messages! {
     }
 
     /// Reason why a state file could not be locked, read or written.
-    FileTrouble, file_trouble => told {
-        Locked { path: String, owner: Owner, waited_ms: u64 },
+    FileTrouble, file_trouble => with_hint {
+        Locked { path: String, owner: LockOwnerText, waited_ms: u64 },
         Permission { path: String, action: FileAction },
         DiskFull { path: String, action: FileAction },
         NotRegular { path: String, what: IrregularFile },
@@ -184,7 +184,7 @@ messages! {
     }
 
     /// Reason why an action on an agent's process failed.
-    AgentTrouble, agent_trouble => told {
+    AgentTrouble, agent_trouble => with_hint {
         Io { action: FileAction, path: String },
         Relay { path: String },
         NoAttempt { path: String },
@@ -206,7 +206,7 @@ messages! {
     }
 
     /// Reason why a path into the memory cannot be read or set.
-    PathTrouble, path_trouble => told {
+    PathTrouble, path_trouble => with_hint {
         BadPath { path: String },
         NotFound { path: String },
         Protected { path: String },
@@ -217,7 +217,7 @@ messages! {
     }
 
     /// Reason why a file of evidence is not accepted.
-    EvidenceTrouble, evidence_trouble => told {
+    EvidenceTrouble, evidence_trouble => with_hint {
         Damaged { path: String, said: String },
         Unsigned { what: Signed },
         Forged { what: Signed },
@@ -228,7 +228,7 @@ messages! {
     }
 
     /// Refusals of a thinking run.
-    ThinkingNo, thinking_no => told {
+    ThinkingNo, thinking_no => with_hint {
         DependencyNotCompleted { stage: &'static str, dependency: &'static str },
         OutputsMissing { stage: &'static str, missing: String },
         NoOutput { stage: &'static str },
@@ -252,7 +252,7 @@ messages! {
     }
 
     /// Refusals of an orchestration.
-    OrchestrateNo, orchestrate_no => told {
+    OrchestrateNo, orchestrate_no => with_hint {
         NoTask { id: String },
         NotReady { id: String, waits_for: String },
         NotReadyYet { id: String, own: u32, current: u32 },
@@ -274,7 +274,7 @@ messages! {
     }
 
     /// Refusals about the current task of the memory.
-    PlanNo, plan_no => told {
+    PlanNo, plan_no => with_hint {
         NoTask,
         TaskPending { id: String, verb: &'static str },
         TaskInProgress { id: String, verb: &'static str },
@@ -300,7 +300,7 @@ messages! {
     }
 
     /// Refusals of a develop run.
-    DevelopNo, develop_no => told {
+    DevelopNo, develop_no => with_hint {
         NoRun,
         RunOpen { feature: String, phase: &'static str },
         WrongPhase { what: &'static str, phase: &'static str, wanted: &'static str },
@@ -327,7 +327,7 @@ messages! {
 
 /// Any message of an operation that failed or was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum No {
+pub enum FailureMessage {
     Trouble(Trouble),
     File(FileTrouble),
     Agent(AgentTrouble),
@@ -340,27 +340,27 @@ pub enum No {
     Input(Wrong, Advice),
 }
 
-impl No {
+impl FailureMessage {
     /// Returns message and hint in a language.
     pub fn say(&self, lang: Lang) -> (String, String) {
         match self {
-            No::Trouble(it) => it.say(lang),
-            No::File(it) => it.say(lang),
-            No::Agent(it) => it.say(lang),
-            No::Path(it) => it.say(lang),
-            No::Evidence(it) => it.say(lang),
-            No::Thinking(it) => it.say(lang),
-            No::Orchestrate(it) => it.say(lang),
-            No::Plan(it) => it.say(lang),
-            No::Develop(it) => it.say(lang),
-            No::Input(message, hint) => (message.say(lang), hint.say(lang)),
+            FailureMessage::Trouble(it) => it.say(lang),
+            FailureMessage::File(it) => it.say(lang),
+            FailureMessage::Agent(it) => it.say(lang),
+            FailureMessage::Path(it) => it.say(lang),
+            FailureMessage::Evidence(it) => it.say(lang),
+            FailureMessage::Thinking(it) => it.say(lang),
+            FailureMessage::Orchestrate(it) => it.say(lang),
+            FailureMessage::Plan(it) => it.say(lang),
+            FailureMessage::Develop(it) => it.say(lang),
+            FailureMessage::Input(message, hint) => (message.say(lang), hint.say(lang)),
         }
     }
 }
 
 /// Owner of a lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Owner {
+pub struct LockOwnerText {
     /// Process id of the owner, if known.
     pub pid: Option<u32>,
     /// Host of the owner; may be empty.

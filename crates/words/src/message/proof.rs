@@ -65,17 +65,17 @@ const CHANGES_NAMED_MAX: usize = 5;
 
 impl Change {
     /// Joins the first changes, followed by the number of the others.
-    pub fn first(changes: &[Change], lang: Lang) -> String {
+    pub fn join_first(changes: &[Change], lang: Lang) -> String {
         let named = &changes[..changes.len().min(CHANGES_NAMED_MAX)];
         let more = changes.len() - named.len();
         match more {
-            0 => Change::all(named, lang),
-            more => format!("{} (+{more})", Change::all(named, lang)),
+            0 => Change::join_all(named, lang),
+            more => format!("{} (+{more})", Change::join_all(named, lang)),
         }
     }
 
     /// Joins all changes into one text.
-    pub fn all(changes: &[Change], lang: Lang) -> String {
+    pub fn join_all(changes: &[Change], lang: Lang) -> String {
         let said: Vec<String> = changes.iter().map(|one| one.say(lang)).collect();
         said.join(", ")
     }
@@ -83,7 +83,7 @@ impl Change {
 
 impl Shortfall {
     /// Joins all shortfalls into one text.
-    pub fn all(shortfalls: &[Shortfall], lang: Lang) -> String {
+    pub fn join_all(shortfalls: &[Shortfall], lang: Lang) -> String {
         let said: Vec<String> = shortfalls.iter().map(|one| one.say(lang)).collect();
         said.join(", ")
     }
@@ -91,7 +91,7 @@ impl Shortfall {
 
 impl Doubt {
     /// Joins all doubts into one text.
-    pub fn all(doubts: &[Doubt], lang: Lang) -> String {
+    pub fn join_all(doubts: &[Doubt], lang: Lang) -> String {
         let said: Vec<String> = doubts.iter().map(|one| one.say(lang)).collect();
         said.join("; ")
     }

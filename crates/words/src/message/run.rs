@@ -1,6 +1,6 @@
 //! Problems with runs of agents.
 
-use super::{Cause, No};
+use super::{Cause, FailureMessage};
 
 messages! {
     /// Reason why an attempt failed, a merge waits, or a phase was not merged. The original text of
@@ -8,7 +8,7 @@ messages! {
     Reason, reason => text {
         Said { text: String },
         Nothing,
-        Refused { no: Box<No> },
+        Refused { no: Box<FailureMessage> },
         Coded { code: String, why: Box<Reason> },
         Lost,
         NotBegun,

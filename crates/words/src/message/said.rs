@@ -4,7 +4,7 @@ use super::NoGroup;
 
 messages! {
     /// Confirmation of a command.
-    Did, did => text {
+    Confirmation, confirmation => text {
         MemoryThere,
         MemoryMade,
         TaskCreated { id: String },
@@ -54,7 +54,7 @@ messages! {
         Sealed { gates: String, files: usize },
         SealedNothing,
         NotSealed,
-        SealedButIdle { said: Box<Did>, idle: String },
+        SealedButIdle { said: Box<Confirmation>, idle: String },
         Said { said: String },
         EvidenceSigned,
         EvidenceUnsigned,
@@ -102,7 +102,7 @@ messages! {
     }
 
     /// Text that accompanies the data in a command's output.
-    Told, told => text {
+    OutputNote, output_note => text {
         NothingYet,
         NoThinkingRuns,
         TooManyFolders,
@@ -157,8 +157,8 @@ messages! {
         RunGoesOn { ids: String },
         RunAtWork,
         RunStandsStill,
-        RunTold,
-        RunToldOf { id: String, status: String },
+        RunNotified,
+        RunNotifiedOf { id: String, status: String },
         RunWouldStart { ids: String },
         RunWouldStartNothing,
         RunChecking { id: String },
@@ -297,7 +297,7 @@ messages! {
 
 impl AgentState {
     /// Parses a state as programs write it; an unknown one becomes `Other`.
-    pub fn of(word: &str) -> AgentState {
+    pub fn from_word(word: &str) -> AgentState {
         match word {
             "intended" => AgentState::Intended,
             "alive" => AgentState::Alive,

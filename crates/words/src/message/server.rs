@@ -4,7 +4,7 @@ use super::{BadSetting, Cause, Status};
 
 messages! {
     /// Reason why the server rejects a request.
-    ServerNo, server_no => told {
+    ServerNo, server_no => with_hint {
         NoToken,
         WrongToken,
         ForeignHost { host: String },
@@ -52,7 +52,7 @@ messages! {
     }
 
     /// Reason why the server cannot start or work.
-    ServeTrouble, serve_trouble => told {
+    ServeTrouble, serve_trouble => with_hint {
         CannotListen { address: String, cause: Cause },
         BadAddress { address: String },
         NotAFolder { path: String },
@@ -70,7 +70,7 @@ messages! {
     }
 
     /// Text in the output of `serve`, `task` and `demo`.
-    Desk, desk => text {
+    TaskOutput, task_output => text {
         PageOnce,
         OtherTerminal,
         NothingLost,
@@ -135,7 +135,7 @@ messages! {
     }
 
     /// Refusals of a task of the server.
-    JobNo, job_no => told {
+    JobNo, job_no => with_hint {
         NotAllowed { command: &'static str, task: Status, agent: Status, allowed: String },
         CancelInReview,
         Incomplete { missing: String },

@@ -2,7 +2,7 @@
 
 messages! {
     /// Reason why a tool was not called.
-    ToolNo, tool_no => told {
+    ToolNo, tool_no => with_hint {
         ReadOnly { tool: &'static str },
         Lacks { tool: &'static str, name: &'static str, shape: String },
         NotOf { name: &'static str, wanted: String, shape: String },

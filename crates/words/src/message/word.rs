@@ -46,7 +46,7 @@ messages! {
 
 impl Status {
     /// Parses a status as files have it; an unknown one becomes `Other`.
-    pub fn of(word: &str) -> Status {
+    pub fn from_word(word: &str) -> Status {
         match word {
             "draft" => Status::Draft,
             "pending" => Status::Pending,

@@ -3,7 +3,7 @@
 mod shown;
 
 use crate::environment::{TestEnvironment, text};
-use bowline_test_support::{Lack, skip, wait_until};
+use bowline_test_support::{MissingRequirement, skip_test, wait_until};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -271,8 +271,8 @@ fn a_sandboxed_agent_stays_in_its_folder() {
     let enforced = report["sandbox"].as_object().unwrap();
     assert_eq!(enforced.len(), 6);
     if enforced.values().any(|part| part == false) {
-        skip(
-            Lack::WholeSandbox,
+        skip_test(
+            MissingRequirement::WholeSandbox,
             "this kernel enforces a part of the sandbox only",
         );
         return;

@@ -4,8 +4,8 @@
 use super::kind::Kind;
 use super::{Guarded, tools};
 use crate::environment::TestEnvironment;
-use bowline_test_support::model_server::{ModelServer, Reply};
-use bowline_test_support::works;
+use bowline_test_support::model_server::{ModelReply, ModelServer};
+use bowline_test_support::record_client_result;
 use serde_json::json;
 
 const KNOWN: [&str; 7] = [
@@ -45,7 +45,7 @@ fn remembering(client: &str) -> Guarded {
 
 /// The words of the card are in the last question, wherever this client puts them.
 fn known(model: &ModelServer) {
-    let asked = model.asked();
+    let asked = model.received_requests();
     let all = super::texts(&asked.last().unwrap().body);
     for words in KNOWN {
         assert!(all.contains(words), "no {words:?} in:\n{all}");
@@ -59,11 +59,11 @@ fn the_card_brings_what_the_memory_knows_to_every_client() {
             continue;
         };
         let world = remembering(kind.name());
-        let model = ModelServer::start([Reply::text("I see.")]).unwrap();
+        let model = ModelServer::start([ModelReply::text("I see.")]).unwrap();
         world.run(kind.run(&world, &program, &model, "hello"));
         known(&model);
-        works(kind.variable(), "the resume card is told at the start");
-        works(kind.variable(), "the card brings what the memory knows");
+        record_client_result(kind.variable(), "the resume card is told at the start");
+        record_client_result(kind.variable(), "the card brings what the memory knows");
     }
 }
 
@@ -89,25 +89,25 @@ fn the_card_comes_again_when_claude_is_resumed_and_after_every_compaction() {
             .args(["--allowedTools", "Bash"]);
         world.run(client)
     };
-    let model = ModelServer::start([Reply::text("I am here.")]).unwrap();
+    let model = ModelServer::start([ModelReply::text("I am here.")]).unwrap();
     run(&model, "hello", "--session-id");
     known(&model);
     // Something changes while it is away.
     world
         .0
         .quietly("memory context set shared_data.tide low", 0);
-    let model = ModelServer::start([Reply::text("I am back.")]).unwrap();
+    let model = ModelServer::start([ModelReply::text("I am back.")]).unwrap();
     run(&model, "go on", "--resume");
     known(&model);
-    let all = super::texts(&model.asked()[0].body);
+    let all = super::texts(&model.received_requests()[0].body);
     assert!(all.contains("; tide=low"), "{all}");
 
-    let model = ModelServer::start([Reply::text("<summary>We spoke.</summary>")]).unwrap();
+    let model = ModelServer::start([ModelReply::text("<summary>We spoke.</summary>")]).unwrap();
     run(&model, "/compact", "--resume");
-    let model = ModelServer::start([Reply::text("I am back again.")]).unwrap();
+    let model = ModelServer::start([ModelReply::text("I am back again.")]).unwrap();
     run(&model, "where are we?", "--resume");
     known(&model);
-    let all = super::texts(&model.asked()[0].body);
+    let all = super::texts(&model.received_requests()[0].body);
     assert!(
         all.contains("We spoke.") && !all.contains("I am here."),
         "{all}"
@@ -115,18 +115,18 @@ fn the_card_comes_again_when_claude_is_resumed_and_after_every_compaction() {
 
     let look = json!({ "command": "ls", "description": "looks" });
     let model = ModelServer::start([
-        Reply::tool("I look.", "Bash", look).using(FULL, 20),
-        Reply::text("<summary>We looked.</summary>"),
-        Reply::text("I go on."),
+        ModelReply::tool_call("I look.", "Bash", look).with_usage(FULL, 20),
+        ModelReply::text("<summary>We looked.</summary>"),
+        ModelReply::text("I go on."),
     ])
     .unwrap();
     let printed = run(&model, "look around", "--resume");
     assert!(printed.contains("\"trigger\":\"auto\""), "{printed}");
     known(&model);
-    let all = super::texts(&model.asked().last().unwrap().body);
+    let all = super::texts(&model.received_requests().last().unwrap().body);
     assert!(all.contains("We looked."), "{all}");
-    assert_eq!(model.left(), 0);
-    works(
+    assert_eq!(model.replies_left(), 0);
+    record_client_result(
         kind.variable(),
         "the card with memory comes again when it is resumed, and after manual and automatic compaction",
     );

@@ -2,8 +2,8 @@
 
 use super::kind::Kind;
 use super::{BY_HAND, Guarded, PERSONS_MOVE, UNDER_AN_AGENT, each_has, installed, last};
-use bowline_test_support::model_server::{ModelServer, Reply};
-use bowline_test_support::works;
+use bowline_test_support::model_server::{ModelReply, ModelServer};
+use bowline_test_support::record_client_result;
 use serde_json::{Value, json};
 
 const SESSIONS: [&str; 2] = [
@@ -33,7 +33,7 @@ fn run(world: &Guarded, program: &str, model: &ModelServer, arguments: &[&str]) 
         .collect()
 }
 
-fn shell(command: &str) -> Reply {
+fn shell(command: &str) -> ModelReply {
     Kind::Claude.shell(command)
 }
 
@@ -51,7 +51,7 @@ fn claude_is_held_back_and_knows_why() {
         "description": "helps", "prompt": "write it", "subagent_type": "claude", "run_in_background": false,
     });
     let model = ModelServer::start([
-        Reply::tool(
+        ModelReply::tool_call(
             "I write.",
             "Write",
             json!({"file_path": file, "content": "x\n"}),
@@ -59,12 +59,12 @@ fn claude_is_held_back_and_knows_why() {
         shell("echo x > src/new.txt"),
         shell("git commit --allow-empty -m 'too early'"),
         shell("ls src"),
-        Reply::tool("I look.", "ToolSearch", json!({"query": "select:Monitor"})),
-        Reply::tool("I watch.", "Monitor", monitor),
-        Reply::tool("I have it done.", "Agent", helper),
+        ModelReply::tool_call("I look.", "ToolSearch", json!({"query": "select:Monitor"})),
+        ModelReply::tool_call("I watch.", "Monitor", monitor),
+        ModelReply::tool_call("I have it done.", "Agent", helper),
         shell("echo x > src/new.txt"),
-        Reply::text("They do not let me."),
-        Reply::text("I give up."),
+        ModelReply::text("They do not let me."),
+        ModelReply::text("I give up."),
     ])
     .unwrap();
     let hooks = run(
@@ -80,7 +80,7 @@ fn claude_is_held_back_and_knows_why() {
         "closed gates: review_clean_pass",
         "next: ask a person to run: bowline develop back REVIEW",
     ];
-    let asked = model.asked();
+    let asked = model.received_requests();
     each_has(
         &asked,
         &[
@@ -106,7 +106,7 @@ fn claude_is_held_back_and_knows_why() {
     );
     let told = last(&asked[4]);
     assert!(!told.contains("[PHASE GATE]"), "{told}");
-    assert_eq!(model.left(), 0);
+    assert_eq!(model.replies_left(), 0);
     world.held();
     // One process of each settings file before a tool (that of the project leaves it to the person's), and the same after those
     // that ran and may have changed something.
@@ -116,12 +116,12 @@ fn claude_is_held_back_and_knows_why() {
     };
     assert_eq!(count("PreToolUse"), 16, "{hooks:?}");
     assert_eq!(count("PostToolUse"), 2, "{hooks:?}");
-    works(
+    record_client_result(
         "BOWLINE_CLAUDE",
         "writing and committing are denied while a gate is closed",
     );
-    works("BOWLINE_CLAUDE", "the resume card is told at the start");
-    works("BOWLINE_CLAUDE", "its subagents are held back as well");
+    record_client_result("BOWLINE_CLAUDE", "the resume card is told at the start");
+    record_client_result("BOWLINE_CLAUDE", "its subagents are held back as well");
 }
 
 #[test]
@@ -144,16 +144,16 @@ fn claude_does_not_switch_git_off_in_plain_sight() {
         "git commit -n -m 'too early'",
         "sed -i s/false/true/ .develop-workflow/state.json",
     ];
-    let mut replies: Vec<Reply> = commands.iter().map(|it| shell(it)).collect();
+    let mut replies: Vec<ModelReply> = commands.iter().map(|it| shell(it)).collect();
     let write = json!({"file_path": reference, "content": "x\n"});
-    replies.push(Reply::tool("I write.", "Write", write));
-    replies.push(Reply::text("They do not let me."));
+    replies.push(ModelReply::tool_call("I write.", "Write", write));
+    replies.push(ModelReply::text("They do not let me."));
     let model = ModelServer::start(replies).unwrap();
     run(&world, &program, &model, &["finish it"]);
     let denied: &[&str] = &["[PHASE GATE]"];
     let mut words: Vec<&[&str]> = vec![&["finish it"]];
     words.extend(vec![denied; commands.len() + 1]);
-    each_has(&model.asked(), &words);
+    each_has(&model.received_requests(), &words);
     world.held();
     assert!(!reference.exists());
 }
@@ -170,12 +170,12 @@ fn claude_is_no_person_whatever_it_takes_off() {
         shell("exec ./x.sh"),
         shell("setsid -w ./x.sh"),
         shell("script -qec ./x.sh /dev/null"),
-        Reply::text("They do not let me."),
+        ModelReply::text("They do not let me."),
     ])
     .unwrap();
     run(&world, &program, &model, &["be somebody else"]);
     each_has(
-        &model.asked(),
+        &model.received_requests(),
         &[
             &["be somebody else"],
             &[PERSONS_MOVE],
@@ -184,8 +184,8 @@ fn claude_is_no_person_whatever_it_takes_off() {
             &[UNDER_AN_AGENT],
         ],
     );
-    assert_eq!(model.left(), 0);
-    works(
+    assert_eq!(model.replies_left(), 0);
+    record_client_result(
         "BOWLINE_CLAUDE",
         "a person's move is refused, whatever it takes off",
     );
@@ -198,7 +198,7 @@ fn claude_goes_on_at_a_checkpoint_but_not_for_ever_and_is_reminded() {
     };
     let world = Guarded::new("claude");
     let resume = ["--resume", SESSIONS[0]];
-    let model = ModelServer::start([Reply::text("I am here.")]).unwrap();
+    let model = ModelServer::start([ModelReply::text("I am here.")]).unwrap();
     run(
         &world,
         &program,
@@ -208,7 +208,7 @@ fn claude_goes_on_at_a_checkpoint_but_not_for_ever_and_is_reminded() {
 
     // Resumed, it is told how things are now. It wants to stop at once, and is sent back three times.
     world.working();
-    let model = ModelServer::start((0..4).map(|_| Reply::text("I stop."))).unwrap();
+    let model = ModelServer::start((0..4).map(|_| ModelReply::text("I stop."))).unwrap();
     run(&world, &program, &model, &["go on", resume[0], resume[1]]);
     let held: &[&str] = &[
         "Stop hook feedback:\nCheckpoint cp-1 is in progress (attempt 1 of 3).",
@@ -219,12 +219,12 @@ fn claude_goes_on_at_a_checkpoint_but_not_for_ever_and_is_reminded() {
         "Checkpoints: cp-1 in_progress (iter 1/3), cp-2 pending",
         "Next: bowline develop checkpoint pass cp-1",
     ];
-    each_has(&model.asked(), &[card, held, held, held]);
-    assert_eq!(model.left(), 0);
+    each_has(&model.received_requests(), &[card, held, held, held]);
+    assert_eq!(model.replies_left(), 0);
 
     // Another one uses its attempts up: then a person has to decide, and it may stop.
     let fail = || shell("bowline develop checkpoint fail cp-1 --class LOGIC_ERROR");
-    let stop = || Reply::text("I stop.");
+    let stop = || ModelReply::text("I stop.");
     let model = ModelServer::start([fail(), stop(), fail(), stop(), fail(), stop()]).unwrap();
     run(
         &world,
@@ -233,7 +233,7 @@ fn claude_goes_on_at_a_checkpoint_but_not_for_ever_and_is_reminded() {
         &["go on", "--session-id", SESSIONS[1]],
     );
     each_has(
-        &model.asked(),
+        &model.received_requests(),
         &[
             card,
             &["cp-1: in_progress (iter 2/3)"],
@@ -243,10 +243,11 @@ fn claude_goes_on_at_a_checkpoint_but_not_for_ever_and_is_reminded() {
             &["cp-1: escalated"],
         ],
     );
-    assert_eq!(model.left(), 0);
+    assert_eq!(model.replies_left(), 0);
 
     // What was said is replaced by a summary; where the work stands comes from the state.
-    let model = ModelServer::start([Reply::text("<summary>We fought a test.</summary>")]).unwrap();
+    let model =
+        ModelServer::start([ModelReply::text("<summary>We fought a test.</summary>")]).unwrap();
     let hooks = run(
         &world,
         &program,
@@ -257,18 +258,18 @@ fn claude_goes_on_at_a_checkpoint_but_not_for_ever_and_is_reminded() {
         hooks.contains(&"SessionStart:compact".to_owned()),
         "{hooks:?}"
     );
-    let model = ModelServer::start([Reply::text("I am back.")]).unwrap();
+    let model = ModelServer::start([ModelReply::text("I am back.")]).unwrap();
     run(
         &world,
         &program,
         &model,
         &["where are we?", "--resume", SESSIONS[1]],
     );
-    let told = model.asked()[0].body["messages"].to_string();
+    let told = model.received_requests()[0].body["messages"].to_string();
     assert!(told.contains("We fought a test."), "{told}");
     assert!(told.contains("Checkpoints: cp-1 escalated"), "{told}");
     assert!(!told.contains("iter 2/3"), "{told}");
-    works(
+    record_client_result(
         "BOWLINE_CLAUDE",
         "it is sent on in the middle of a checkpoint",
     );

@@ -3,8 +3,8 @@
 use super::kind::Kind;
 use super::{BY_HAND, Guarded, PERSONS_MOVE, UNDER_AN_AGENT, each_has, installed, last};
 use crate::environment::TestEnvironment;
-use bowline_test_support::model_server::{ModelServer, Reply};
-use bowline_test_support::works;
+use bowline_test_support::model_server::{ModelReply, ModelServer};
+use bowline_test_support::record_client_result;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -65,15 +65,15 @@ pub(super) fn trusting(world: &Guarded, program: &str, model: &ModelServer) -> C
 }
 
 /// It finds the tools of servers by looking for them.
-pub(super) fn looks_for(words: &str) -> Reply {
-    Reply::tool(
+pub(super) fn looks_for(words: &str) -> ModelReply {
+    ModelReply::tool_call(
         "I look.",
         "tool_search",
         json!({ "query": words, "limit": 20 }),
     )
 }
 
-fn shell(command: &str) -> Reply {
+fn shell(command: &str) -> ModelReply {
     Kind::Codex.shell(command)
 }
 
@@ -85,18 +85,18 @@ fn codex_is_held_back_and_knows_why() {
     let world = Guarded::new("codex");
     let patch = "*** Begin Patch\n*** Add File: src/new.txt\n+x\n*** End Patch\n";
     let model = ModelServer::start([
-        Reply::tool("I patch.", "apply_patch", json!(patch)),
+        ModelReply::tool_call("I patch.", "apply_patch", json!(patch)),
         shell("echo x > src/new.txt"),
         shell(&format!("apply_patch <<'EOF'\n{patch}EOF\n")),
         shell("git commit --allow-empty -m 'too early'"),
         // What is typed into a program that runs is not asked about, so a shell that waits for it is not started.
-        Reply::tool(
+        ModelReply::tool_call(
             "I type.",
             "exec_command",
             json!({"cmd": "bash", "tty": true, "yield_time_ms": 300}),
         ),
         shell("ls src"),
-        Reply::text("I give up."),
+        ModelReply::text("I give up."),
     ])
     .unwrap();
     run(&world, &program, &model, true, &["write the file"]);
@@ -106,7 +106,7 @@ fn codex_is_held_back_and_knows_why() {
         "closed gates: review_clean_pass",
         "next: ask a person to run: bowline develop back REVIEW",
     ];
-    let asked = model.asked();
+    let asked = model.received_requests();
     each_has(
         &asked,
         &[
@@ -124,13 +124,13 @@ fn codex_is_held_back_and_knows_why() {
         ],
     );
     assert!(!last(&asked[6]).contains("[PHASE GATE]"));
-    assert_eq!(model.left(), 0);
+    assert_eq!(model.replies_left(), 0);
     world.held();
-    works(
+    record_client_result(
         "BOWLINE_CODEX",
         "writing and committing are denied while a gate is closed",
     );
-    works("BOWLINE_CODEX", "the resume card is told at the start");
+    record_client_result("BOWLINE_CODEX", "the resume card is told at the start");
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn codex_is_no_person_whatever_it_takes_off() {
         let replies = [BY_HAND, "./x.sh", "exec ./x.sh", "setsid -w ./x.sh"].map(shell);
         let replies = replies
             .into_iter()
-            .chain([Reply::text("They do not let me.")]);
+            .chain([ModelReply::text("They do not let me.")]);
         let model = ModelServer::start(replies).unwrap();
         run(&world, &program, &model, trusted, &["be somebody else"]);
         // Without its hooks nobody reads the line; the state is another one there, and no person's move is made.
@@ -155,12 +155,12 @@ fn codex_is_no_person_whatever_it_takes_off() {
         };
         let rest: &[&str] = &[UNDER_AN_AGENT];
         each_has(
-            &model.asked(),
+            &model.received_requests(),
             &[&["be somebody else"], first, rest, rest, rest],
         );
-        assert_eq!(model.left(), 0);
+        assert_eq!(model.replies_left(), 0);
     }
-    works(
+    record_client_result(
         "BOWLINE_CODEX",
         "a person's move is refused, whatever it takes off",
     );
@@ -175,12 +175,12 @@ fn what_codex_does_without_trusted_hooks_is_held_by_git() {
     let model = ModelServer::start([
         shell("echo x >> src/old.txt && git add -A && git commit -m 'too early'"),
         shell("git commit --no-verify -m 'too early'"),
-        Reply::text("I give up."),
+        ModelReply::text("I give up."),
     ])
     .unwrap();
     run(&world, &program, &model, false, &["write the file"]);
     each_has(
-        &model.asked(),
+        &model.received_requests(),
         &[
             &["write the file"],
             &[
@@ -218,13 +218,13 @@ fn codex_exec_calls_changing_tools() {
         let model = ModelServer::start([
             looks_for("memory task new"),
             Kind::Codex.tool("memory_task_new", task),
-            Reply::text("Done."),
+            ModelReply::text("Done."),
         ])
         .unwrap();
         let mut client = Kind::Codex.run(&world, &program, &model, "plan it");
         client.args(["--sandbox", "workspace-write"]);
         world.run(client);
-        let told = last(&model.asked()[2]);
+        let told = last(&model.received_requests()[2]);
         assert!(!told.contains("requires approval"), "{told}");
         assert!(
             world
@@ -233,7 +233,7 @@ fn codex_exec_calls_changing_tools() {
                 .contains("Times")
         );
     }
-    works(
+    record_client_result(
         "BOWLINE_CODEX",
         "`exec` calls changing tools without a question",
     );

@@ -4,8 +4,8 @@
 use super::Guarded;
 use super::kind::Kind;
 use crate::environment::TestEnvironment;
-use bowline_test_support::model_server::{ModelServer, Reply};
-use bowline_test_support::works;
+use bowline_test_support::model_server::{ModelReply, ModelServer};
+use bowline_test_support::record_client_result;
 use std::path::Path;
 use std::process::Command;
 
@@ -35,16 +35,17 @@ fn without_bowline_every_client_works_and_says_what_is_missing() {
         };
         let world = cloned(kind.name());
         let model =
-            ModelServer::start([kind.write(&world, "src/new.txt"), Reply::text("Done.")]).unwrap();
+            ModelServer::start([kind.write(&world, "src/new.txt"), ModelReply::text("Done.")])
+                .unwrap();
         let mut client = kind.run(&world, &program, &model, "write it");
         client.env("PATH", std::env::var_os("PATH").unwrap());
         let told = world.run_telling(client);
         assert!(world.0.path("src/new.txt").exists(), "{told}");
-        assert_eq!(model.left(), 0);
+        assert_eq!(model.replies_left(), 0);
         // On the screen, or in the model's first question where the client shows nothing.
-        let said = told + &super::texts(&model.asked()[0].body);
+        let said = told + &super::texts(&model.received_requests()[0].body);
         assert!(said.contains("bowline-shim is not on PATH"), "{said}");
-        works(
+        record_client_result(
             kind.variable(),
             "in a clone without Bowline it works, and says what is missing",
         );
@@ -76,13 +77,13 @@ fn with_bowline_elsewhere_every_client_is_held_and_has_the_tools() {
         let mut script = vec![kind.write(&world, "src/new.txt")];
         script.extend(kind.looks_for("bowline status"));
         script.push(kind.tool("bowline_status", serde_json::json!({})));
-        script.push(Reply::text("They do not let me."));
+        script.push(ModelReply::text("They do not let me."));
         let model = ModelServer::start(script).unwrap();
         let mut client = kind.run(&world, &program, &model, "write it");
         let path = std::env::var("PATH").unwrap();
         client.env("PATH", format!("{}:{path}", elsewhere.display()));
         world.run(client);
-        let asked = model.asked();
+        let asked = model.received_requests();
         let denied = super::last(&asked[1]);
         assert!(
             denied.contains("[PHASE GATE] IMPLEMENT: writing "),
@@ -91,7 +92,7 @@ fn with_bowline_elsewhere_every_client_is_held_and_has_the_tools() {
         let status = super::last(asked.last().unwrap());
         assert!(status.contains("Ferry times"), "{status}");
         assert!(!world.0.path("src/new.txt").exists());
-        works(
+        record_client_result(
             kind.variable(),
             "in a clone with Bowline elsewhere the gate holds, and the tools are there",
         );

@@ -6,8 +6,8 @@ use super::one_project::codex_with_plugin;
 use super::tools::{checkout, claude};
 use super::{Guarded, codex, gemini, last, pages, sandboxed, texts};
 use crate::environment::TestEnvironment;
-use bowline_test_support::model_server::{ModelServer, Reply};
-use bowline_test_support::works;
+use bowline_test_support::model_server::{ModelReply, ModelServer};
+use bowline_test_support::record_client_result;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
@@ -17,18 +17,18 @@ const PLAN: &str =
 const PROMPT: &str = "ferry times";
 
 /// A tool of the plugin's own server.
-fn tool(name: &str, input: Value) -> Reply {
+fn tool(name: &str, input: Value) -> ModelReply {
     let name = format!("mcp__plugin_bowline_bowline__{name}");
-    Reply::tool("I do it.", &name, input)
+    ModelReply::tool_call("I do it.", &name, input)
 }
 
-fn verb(noun: &str, verb: &str, args: Value) -> Reply {
+fn verb(noun: &str, verb: &str, args: Value) -> ModelReply {
     let input = json!({ "noun": noun, "verb": verb, "args": args });
     tool("bowline_verb", input)
 }
 
 /// A command by the name that a person types, words that its text must have, and what the model then calls.
-fn script(command: &str) -> (&'static str, [&'static str; 2], Vec<Reply>) {
+fn script(command: &str) -> (&'static str, [&'static str; 2], Vec<ModelReply>) {
     match command {
         "develop" => {
             let choices = ["이어서 진행 / Continue", "처음부터 / Start over"];
@@ -40,7 +40,7 @@ fn script(command: &str) -> (&'static str, [&'static str; 2], Vec<Reply>) {
             let ask = json!({ "questions": [question] });
             let calls = vec![
                 verb("develop", "resume", json!({})),
-                Reply::tool("I ask.", "AskUserQuestion", ask),
+                ModelReply::tool_call("I ask.", "AskUserQuestion", ask),
                 tool("develop_gate_pass", json!({ "gate": "review_clean_pass" })),
                 tool("develop_implement", json!({})),
                 tool("develop_checkpoint_start", json!({ "id": "cp-1" })),
@@ -87,7 +87,7 @@ fn script(command: &str) -> (&'static str, [&'static str; 2], Vec<Reply>) {
             });
             let calls = vec![
                 tool("orchestrate_init", init),
-                Reply::tool("I start it.", "Bash", run),
+                ModelReply::tool_call("I start it.", "Bash", run),
                 tool("orchestrate_next", json!({})),
                 verb("orchestrate", "verify", json!({})),
             ];
@@ -111,7 +111,7 @@ fn script(command: &str) -> (&'static str, [&'static str; 2], Vec<Reply>) {
                 let make = format!("mkdir -p $(dirname {output}); echo '{{}}' > {output}");
                 calls.push(tool("thinking_start", json!({ "stage": stage })));
                 let make = json!({ "command": make, "description": "makes it" });
-                calls.push(Reply::tool("I make it.", "Bash", make));
+                calls.push(ModelReply::tool_call("I make it.", "Bash", make));
                 let done = json!({ "stage": stage, "outputs": [output] });
                 calls.push(tool("thinking_complete", done));
             }
@@ -211,7 +211,7 @@ fn the_plugin_installs_and_its_commands_work() {
         let (typed, words, calls) = script(command);
         let count = calls.len();
         let model = ModelServer::start(calls).unwrap();
-        model.then(Reply::text("All done."));
+        model.push_reply(ModelReply::text("All done."));
         let mut client = claude(&world, &program, &model);
         client.args(["plugin", "validate", plugin.to_str().unwrap()]);
         world.run(client);
@@ -225,8 +225,12 @@ fn the_plugin_installs_and_its_commands_work() {
         };
         let prompt = format!("{typed} {PROMPT}{thin}");
         let questions = talk(claude(&world, &program, &model), &prompt);
-        let asked = model.asked();
-        assert_eq!((model.left(), asked.len()), (0, count + 1), "{typed}");
+        let asked = model.received_requests();
+        assert_eq!(
+            (model.replies_left(), asked.len()),
+            (0, count + 1),
+            "{typed}"
+        );
         let told = last(&asked[0]);
         for word in words {
             assert!(told.contains(word), "no {word:?} in:\n{told}");
@@ -244,12 +248,12 @@ fn the_plugin_installs_and_its_commands_work() {
         }
         ended(&world, command);
     }
-    works(
+    record_client_result(
         kind.variable(),
         "the plugin of the checkout installs, and each of its commands does its work",
     );
-    works(kind.variable(), "our commands are there");
-    works(
+    record_client_result(kind.variable(), "our commands are there");
+    record_client_result(
         kind.variable(),
         "`/develop` asks a person by the client's own question tool",
     );
@@ -321,7 +325,7 @@ fn codex_has_the_plugin_and_its_commands() {
         Kind::Codex.tool("bowline_status", json!({})),
         codex::looks_for("memory task new"),
         Kind::Codex.tool("memory_task_new", task),
-        Reply::text("I see."),
+        ModelReply::text("I see."),
     ])
     .unwrap();
     let mut client = codex_with_plugin(&world, &program, &model);
@@ -329,7 +333,7 @@ fn codex_has_the_plugin_and_its_commands() {
     world.0.quietly("init --uninstall", 0);
     client.arg("$bowline:develop ferry times");
     world.run(client);
-    let asked = model.asked();
+    let asked = model.received_requests();
     let first = texts(&asked[0].body["input"]);
     for words in ["ferry times", "Keep the state with the `develop_*` tools"] {
         assert!(first.contains(words), "no {words:?} in:\n{first}");
@@ -347,8 +351,8 @@ fn codex_has_the_plugin_and_its_commands() {
     let memory = world.0.read(".claude/memory/task-state.json");
     assert!(memory.contains("Times"), "{memory}");
     world.held();
-    works(Kind::Codex.variable(), SKILLS);
-    works(
+    record_client_result(Kind::Codex.variable(), SKILLS);
+    record_client_result(
         Kind::Codex.variable(),
         "the plugin of the checkout installs, holds the gate and has the tools",
     );
@@ -364,20 +368,20 @@ fn gemini_has_the_commands() {
     let told = pages::follow(&world, Kind::Gemini, &program);
     assert!(told.contains("bowline"), "{told}");
     let model = ModelServer::start([
-        Reply::tool("I look.", "activate_skill", json!({ "name": "develop" })),
-        Reply::text("I see."),
+        ModelReply::tool_call("I look.", "activate_skill", json!({ "name": "develop" })),
+        ModelReply::text("I see."),
     ])
     .unwrap();
     let mut client = world.client(&program);
     gemini::arguments(&mut client, &model, "develop ferry times");
     world.run(client);
-    let asked = model.asked();
+    let asked = model.received_requests();
     let told = last(&asked[1]);
     assert!(
         told.contains("Keep the state with the `develop_*` tools"),
         "{told}"
     );
-    works(Kind::Gemini.variable(), SKILLS);
+    record_client_result(Kind::Gemini.variable(), SKILLS);
 }
 
 #[test]
@@ -388,13 +392,13 @@ fn opencode_has_the_commands() {
     let world = Guarded(TestEnvironment::repository());
     let told = pages::follow(&world, Kind::Opencode, &program);
     assert!(told.contains("bowline"), "{told}");
-    let model = ModelServer::start([Reply::text("I see.")]).unwrap();
+    let model = ModelServer::start([ModelReply::text("I see.")]).unwrap();
     sandboxed::opencode_settings(&world, &model);
     let mut client = world.client(&program);
     sandboxed::opencode_arguments(&mut client, PROMPT);
     client.args(["--command", "develop"]);
     world.run(client);
-    let told = last(&model.asked()[0]);
+    let told = last(&model.received_requests()[0]);
     for words in [
         "Develop:",
         PROMPT,
@@ -402,5 +406,5 @@ fn opencode_has_the_commands() {
     ] {
         assert!(told.contains(words), "no {words:?} in:\n{told}");
     }
-    works(Kind::Opencode.variable(), SKILLS);
+    record_client_result(Kind::Opencode.variable(), SKILLS);
 }

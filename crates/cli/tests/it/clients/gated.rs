@@ -3,8 +3,8 @@
 
 use super::kind::Kind;
 use super::{Guarded, each_has};
-use bowline_test_support::model_server::{ModelServer, Reply};
-use bowline_test_support::works;
+use bowline_test_support::model_server::{ModelReply, ModelServer};
+use bowline_test_support::record_client_result;
 use serde_json::json;
 
 /// A server with one tool, which writes a file.
@@ -47,23 +47,23 @@ fn an_edit_of_a_subagent_and_a_file_tool_of_another_server_are_gated() {
     let written = world.0.path("src/new.txt");
     let file = || {
         let input = json!({ "path": written, "content": "x\n" });
-        Reply::tool("I write.", "mcp__files__write_file", input)
+        ModelReply::tool_call("I write.", "mcp__files__write_file", input)
     };
     let helper = || {
         let input = json!({
             "description": "helps", "prompt": "edit it", "subagent_type": "general-purpose",
             "run_in_background": false,
         });
-        Reply::tool("I have it done.", "Agent", input)
+        ModelReply::tool_call("I have it done.", "Agent", input)
     };
     let edited = world.0.path("src/old.txt");
-    let read = || Reply::tool("I read.", "Read", json!({ "file_path": edited }));
+    let read = || ModelReply::tool_call("I read.", "Read", json!({ "file_path": edited }));
     let edit = || {
         let input = json!({ "file_path": edited, "old_string": "old", "new_string": "new" });
-        Reply::tool("I edit.", "Edit", input)
+        ModelReply::tool_call("I edit.", "Edit", input)
     };
     let script = || {
-        let said = ["It is as it is.", "Done."].map(Reply::text);
+        let said = ["It is as it is.", "Done."].map(ModelReply::text);
         let [said, done] = said;
         [file(), helper(), read(), edit(), said, done]
     };
@@ -76,7 +76,7 @@ fn an_edit_of_a_subagent_and_a_file_tool_of_another_server_are_gated() {
     let nothing: &[&str] = &[];
     let said: &[&str] = &["It is as it is."];
     each_has(
-        &model.asked(),
+        &model.received_requests(),
         &[&["change it"], denied, &["edit it"], nothing, denied, said],
     );
     world.held();
@@ -86,10 +86,10 @@ fn an_edit_of_a_subagent_and_a_file_tool_of_another_server_are_gated() {
     world.working();
     let model = ModelServer::start(script()).unwrap();
     run(&model);
-    assert_eq!(model.left(), 0);
+    assert_eq!(model.replies_left(), 0);
     assert_eq!(world.0.read("src/old.txt"), "new\n");
     assert_eq!(world.0.read("src/new.txt"), "x\n");
-    works(
+    record_client_result(
         kind.variable(),
         "an Edit of a subagent and a file tool of another MCP server are gated",
     );
@@ -103,13 +103,13 @@ fn codex_and_gemini_go_on_at_a_checkpoint_but_not_for_ever() {
         };
         let world = Guarded::new(kind.name());
         world.working();
-        let model = ModelServer::start((0..4).map(|_| Reply::text("I stop."))).unwrap();
+        let model = ModelServer::start((0..4).map(|_| ModelReply::text("I stop."))).unwrap();
         world.run(kind.run(&world, &program, &model, "go on"));
         let held: &[&str] = &["Checkpoint cp-1 is in progress (attempt 1 of 3)."];
         let card: &[&str] = &["Next: bowline develop checkpoint pass cp-1"];
-        each_has(&model.asked(), &[card, held, held, held]);
-        assert_eq!(model.left(), 0);
-        works(
+        each_has(&model.received_requests(), &[card, held, held, held]);
+        assert_eq!(model.replies_left(), 0);
+        record_client_result(
             kind.variable(),
             "it is sent on in the middle of a checkpoint",
         );

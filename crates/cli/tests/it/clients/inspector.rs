@@ -4,7 +4,7 @@
 use super::installed;
 use crate::environment::{TestEnvironment, text};
 use crate::serve::Server;
-use bowline_test_support::works;
+use bowline_test_support::record_client_result;
 use serde_json::{Value, json};
 use std::process::Output;
 
@@ -114,5 +114,5 @@ fn has_no_complaint(world: &TestEnvironment, target: &[&str]) {
     assert!(resources.status.success());
     let read = ask(&["resources/read", "--uri", "bowline://card"]);
     assert!(read.status.success());
-    works("BOWLINE_INSPECTOR", "our tools are called (MCP)");
+    record_client_result("BOWLINE_INSPECTOR", "our tools are called (MCP)");
 }

@@ -1,7 +1,7 @@
 //! The clients side by side: what differs between them when they are given a prompt, our tools or a file to write.
 
 use super::{Guarded, codex, gemini, installed, sandboxed, tools};
-use bowline_test_support::model_server::{ModelServer, Reply};
+use bowline_test_support::model_server::{ModelReply, ModelServer};
 use serde_json::{Value, json};
 use std::process::Command;
 
@@ -77,17 +77,17 @@ impl Kind {
     }
 
     /// A call of one of our tools, by the name this client gives it.
-    pub(super) fn tool(self, name: &str, input: Value) -> Reply {
+    pub(super) fn tool(self, name: &str, input: Value) -> ModelReply {
         let name = match self {
             Kind::Claude | Kind::Codex => format!("mcp__bowline__{name}"),
             Kind::Gemini => format!("mcp_bowline_{name}"),
             Kind::Opencode => format!("bowline_{name}"),
         };
-        Reply::tool("I do it.", &name, input)
+        ModelReply::tool_call("I do it.", &name, input)
     }
 
     /// What comes before a call: one of them looks for tools of servers before it calls any.
-    pub(super) fn looks_for(self, words: &str) -> Vec<Reply> {
+    pub(super) fn looks_for(self, words: &str) -> Vec<ModelReply> {
         match self {
             Kind::Codex => vec![codex::looks_for(words)],
             Kind::Claude | Kind::Gemini | Kind::Opencode => Vec::new(),
@@ -95,7 +95,7 @@ impl Kind {
     }
 
     /// A command in the client's own shell.
-    pub(super) fn shell(self, command: &str) -> Reply {
+    pub(super) fn shell(self, command: &str) -> ModelReply {
         let described = json!({ "command": command, "description": "does it" });
         let (tool, input) = match self {
             Kind::Claude => ("Bash", described),
@@ -103,11 +103,11 @@ impl Kind {
             Kind::Gemini => ("run_shell_command", described),
             Kind::Opencode => ("bash", described),
         };
-        Reply::tool("I do it.", tool, input)
+        ModelReply::tool_call("I do it.", tool, input)
     }
 
     /// Writes a file by the client's own tool.
-    pub(super) fn write(self, world: &Guarded, path: &str) -> Reply {
+    pub(super) fn write(self, world: &Guarded, path: &str) -> ModelReply {
         let file = world.0.path(path);
         let (tool, input) = match self {
             Kind::Claude => ("Write", json!({ "file_path": file, "content": "{}\n" })),
@@ -123,6 +123,6 @@ impl Kind {
             ),
             Kind::Opencode => ("write", json!({ "filePath": file, "content": "{}\n" })),
         };
-        Reply::tool("I write.", tool, input)
+        ModelReply::tool_call("I write.", tool, input)
     }
 }

@@ -24,8 +24,8 @@ mod tools;
 
 use crate::environment::{TestEnvironment, text};
 use bowline_engine::actor::ACTOR_VARIABLE;
-use bowline_test_support::model_server::Asked;
-use bowline_test_support::{Lack, skip, wait_until};
+use bowline_test_support::model_server::ModelRequest;
+use bowline_test_support::{MissingRequirement, skip_test, wait_until};
 use serde_json::Value;
 use std::fs::File;
 use std::os::unix::fs::PermissionsExt as _;
@@ -40,8 +40,8 @@ const BOUND: Duration = Duration::from_secs(60);
 fn installed(variable: &str) -> Option<String> {
     let path = std::env::var(variable).ok();
     if path.is_none() {
-        skip(
-            Lack::Client,
+        skip_test(
+            MissingRequirement::Client,
             &format!("{variable} is not set; `cargo xtask test` installs the client"),
         );
     }
@@ -189,7 +189,7 @@ fn texts(value: &Value) -> String {
 }
 
 /// What the model was told last in a question: the result of a tool, or the words of a person or a hook.
-fn last(asked: &Asked) -> String {
+fn last(asked: &ModelRequest) -> String {
     let list = ["messages", "input", "contents"]
         .iter()
         .find_map(|key| asked.body[*key].as_array());
@@ -206,7 +206,7 @@ fn last(asked: &Asked) -> String {
 }
 
 /// Every question has the words that belong to it.
-fn each_has(asked: &[Asked], words: &[&[&str]]) {
+fn each_has(asked: &[ModelRequest], words: &[&[&str]]) {
     assert_eq!(asked.len(), words.len());
     for (asked, words) in asked.iter().zip(words) {
         let told = last(asked);

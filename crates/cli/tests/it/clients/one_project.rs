@@ -3,8 +3,8 @@
 use super::kind::Kind;
 use super::tools::checkout;
 use super::{Guarded, codex, each_has, last, pages, texts};
-use bowline_test_support::model_server::{Asked, ModelServer, Reply};
-use bowline_test_support::works;
+use bowline_test_support::model_server::{ModelReply, ModelRequest, ModelServer};
+use bowline_test_support::record_client_result;
 use serde_json::json;
 use std::process::Command;
 
@@ -12,7 +12,7 @@ const ALL_CLIENTS: &str = "claude --agent codex --agent gemini --agent opencode"
 const CARD: &str = "Where the work stands, by bowline's state files";
 
 /// Counts the resume cards in a question to the model.
-fn cards(asked: &Asked) -> usize {
+fn cards(asked: &ModelRequest) -> usize {
     texts(&asked.body).matches(CARD).count()
 }
 
@@ -32,11 +32,11 @@ fn every_client_is_held_in_one_project_and_has_its_card() {
             kind.shell("git commit --allow-empty -m 'too early'"),
             kind.shell("bowline init --agent claude"),
             kind.shell("ls src"),
-            Reply::text("I give up."),
+            ModelReply::text("I give up."),
         ])
         .unwrap();
         world.run(kind.run(&world, &program, &model, "write the file"));
-        let asked = model.asked();
+        let asked = model.received_requests();
         let denied: &[&str] = &[
             "[PHASE GATE] IMPLEMENT: writing ",
             "src/new.txt",
@@ -66,11 +66,11 @@ fn every_client_is_held_in_one_project_and_has_its_card() {
         assert_eq!(cards(&asked[0]), 1, "{}", texts(&asked[0].body));
         assert_eq!(world.0.read(".claude/settings.local.json"), settings);
         world.held();
-        works(
+        record_client_result(
             kind.variable(),
             "writing and committing are denied while a gate is closed",
         );
-        works(
+        record_client_result(
             kind.variable(),
             "denied, and told where the work stands, in a project initialised for every client",
         );
@@ -90,15 +90,15 @@ fn plugin_and_init_together_give_one_card_and_one_denial() {
     });
     let model = ModelServer::start([
         kind.shell("echo x > src/new.txt"),
-        Reply::tool("I have it done.", "Agent", helper),
-        Reply::text("It is as it is."),
-        Reply::text("Done."),
+        ModelReply::tool_call("I have it done.", "Agent", helper),
+        ModelReply::text("It is as it is."),
+        ModelReply::text("Done."),
     ])
     .unwrap();
     let mut client = kind.run(&world, &program, &model, "write the file");
     client.arg("--plugin-dir").arg(checkout().join("plugin"));
     world.run(client);
-    let asked = model.asked();
+    let asked = model.received_requests();
     let denied: &[&str] = &["closed gates: review_clean_pass"];
     each_has(
         &asked,
@@ -120,11 +120,11 @@ fn plugin_and_init_together_give_one_card_and_one_denial() {
         .matches("UserPromptSubmit hook additional")
         .count();
     assert_eq!(reminded, 1);
-    works(
+    record_client_result(
         kind.variable(),
         "one card and one denial with plugin and `init` together",
     );
-    works(kind.variable(), "the resume card is told to subagents");
+    record_client_result(kind.variable(), "the resume card is told to subagents");
 }
 
 /// The client with the settings of `init` in a folder that is trusted, and the plugin of the checkout.
@@ -152,34 +152,34 @@ fn plugin_and_init_together_give_codex_one_card_and_one_denial() {
     let model = ModelServer::start([
         write(),
         codex::looks_for("spawn agent subagent"),
-        Reply::tool("I have it done.", "multi_agent_v1__spawn_agent", helper),
+        ModelReply::tool_call("I have it done.", "multi_agent_v1__spawn_agent", helper),
         // The agent and its subagent ask at once from here on, so both get the same.
         Kind::Codex.shell("sleep 3"),
         Kind::Codex.shell("sleep 3"),
     ])
     .unwrap();
-    (0..10).for_each(|_| model.then(write()));
-    (0..2).for_each(|_| model.then(Reply::text("Done.")));
+    (0..10).for_each(|_| model.push_reply(write()));
+    (0..2).for_each(|_| model.push_reply(ModelReply::text("Done.")));
     let mut client = codex_with_plugin(&world, &program, &model);
     client.arg("write the file");
     world.run(client);
-    let asked = model.asked();
+    let asked = model.received_requests();
     let told = last(&asked[1]);
     assert_eq!(told.matches("[PHASE GATE]").count(), 1, "{told}");
     for one in &asked {
         assert_eq!(cards(one), 1, "{}", texts(&one.body));
     }
-    let of_subagent = |one: &&Asked| !texts(&one.body).contains("write the file");
+    let of_subagent = |one: &&ModelRequest| !texts(&one.body).contains("write the file");
     let helped: Vec<String> = asked.iter().filter(of_subagent).map(last).collect();
     assert!(
         helped.iter().any(|told| told.contains("[PHASE GATE]")),
         "{helped:?}"
     );
     world.held();
-    works(
+    record_client_result(
         "BOWLINE_CODEX",
         "one card and one denial with plugin and `init` together",
     );
-    works("BOWLINE_CODEX", "the resume card is told to subagents");
-    works("BOWLINE_CODEX", "its subagents are held back as well");
+    record_client_result("BOWLINE_CODEX", "the resume card is told to subagents");
+    record_client_result("BOWLINE_CODEX", "its subagents are held back as well");
 }

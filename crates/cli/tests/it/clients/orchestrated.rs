@@ -2,8 +2,8 @@
 
 use super::{BOUND, installed};
 use crate::orchestrate_run::{bowline, nothing_left, project};
-use bowline_test_support::model_server::{Limit, ModelServer, Reply};
-use bowline_test_support::works;
+use bowline_test_support::model_server::{ModelReply, ModelServer, ReachedLimit};
+use bowline_test_support::record_client_result;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -11,8 +11,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 const PLAN: &str = "# TASKS: Ferry\n\n## Phase 0: Quay\n### [ ] T0.1: Rope\n\n\
                     ## Phase 1: 시간표\n### [ ] T1.1: Model\n### [ ] T1.2: Screen\n";
 
-fn shell(command: &str) -> Reply {
-    Reply::tool(
+fn shell(command: &str) -> ModelReply {
+    ModelReply::tool_call(
         "I do it.",
         "Bash",
         json!({"command": command, "description": "does it"}),
@@ -31,19 +31,19 @@ fn claude_works_off_a_plan_through_a_limit_and_a_conflict() {
     let resolve =
         "grep -v '^<<<<<<<\\|^=======\\|^>>>>>>>' shared.txt | sort -u > new && mv new shared.txt";
     let model = ModelServer::start([
-        Reply::Limited(Limit {
+        ModelReply::Limited(ReachedLimit {
             retry_after_s: Some(3600),
             resets_at: Some(now.as_secs() + 4),
             message: "over the limit of this account".to_owned(),
         }),
         shell("echo rope > rope.txt"),
-        Reply::text("It is there.\n\nDONE:T0.1"),
+        ModelReply::text("It is there.\n\nDONE:T0.1"),
         shell(write),
         shell(write),
-        Reply::text("It is written."),
-        Reply::text("It is written."),
+        ModelReply::text("It is written."),
+        ModelReply::text("It is written."),
         shell(resolve),
-        Reply::text("Both lines are kept."),
+        ModelReply::text("Both lines are kept."),
     ])
     .unwrap();
     let world = project(PLAN, "exit 1\n", "");
@@ -79,14 +79,14 @@ fn claude_works_off_a_plan_through_a_limit_and_a_conflict() {
         (&"done".into(), &3.into()),
         "{log}"
     );
-    assert_eq!(model.left(), 0, "{log}");
+    assert_eq!(model.replies_left(), 0, "{log}");
     assert_eq!(log.matches("PARKED:T0.1").count(), 1, "{log}");
     assert_eq!(log.matches(":conflict in shared.txt").count(), 1, "{log}");
     assert_eq!(world.read("rope.txt"), "rope\n");
     assert_eq!(world.read("shared.txt"), "line of T1.1\nline of T1.2\n");
     assert!(!world.read("TASKS.md").contains("[ ]"));
     // The conflict went back into the conversation in which the work was done, with its hunks.
-    let asked = model.asked();
+    let asked = model.received_requests();
     // Model and arguments reach it, in a conversation that is gone on with too.
     for at in [1, 7] {
         assert_eq!(asked[at].body["model"], "claude-ferry-1", "{at}");
@@ -98,7 +98,7 @@ fn claude_works_off_a_plan_through_a_limit_and_a_conflict() {
         assert!(told.contains(part), "{part}: {told}");
     }
     nothing_left(&world);
-    works(
+    record_client_result(
         "BOWLINE_CLAUDE",
         "a plan is worked off by `orchestrate run`, through a limit and a conflict",
     );

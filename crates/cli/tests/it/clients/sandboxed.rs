@@ -3,8 +3,8 @@
 
 use super::kind::Kind;
 use super::{Guarded, installed, last};
-use bowline_test_support::model_server::{ModelServer, Reply};
-use bowline_test_support::works;
+use bowline_test_support::model_server::{ModelReply, ModelServer};
+use bowline_test_support::record_client_result;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -34,9 +34,9 @@ fn working(client: &str) -> Guarded {
 
 /// What must have come of it.
 fn done(world: &Guarded, model: &ModelServer, printed: &str) {
-    let asked = model.asked();
+    let asked = model.received_requests();
     let told: String = asked.iter().map(last).collect();
-    assert_eq!(model.left(), 0, "{told}\n{printed}");
+    assert_eq!(model.replies_left(), 0, "{told}\n{printed}");
     assert!(!told.contains("[PHASE GATE]"), "{told}");
     assert!(told.contains("cp-1: passed"), "{told}");
     assert!(told.contains("tried"), "{told}");
@@ -71,10 +71,10 @@ fn claude_works_in_the_sandbox() {
     let shell = |command: &str| Kind::Claude.shell(command);
     let write = json!({"file_path": world.0.path("src/new.txt"), "content": "x\n"});
     let model = ModelServer::start([
-        Reply::tool("I write.", "Write", write),
+        ModelReply::tool_call("I write.", "Write", write),
         shell(PASS),
         shell("sh try.sh"),
-        Reply::text("Done."),
+        ModelReply::text("Done."),
     ])
     .unwrap();
     let mut client = sandboxed(&world, &program, &model);
@@ -86,7 +86,7 @@ fn claude_works_in_the_sandbox() {
     let printed = world.run(client);
     done(&world, &model, &printed);
     assert_eq!(std::fs::read_to_string(settings).unwrap(), "{\"env\": {}}");
-    works("BOWLINE_CLAUDE", "it works in the sandbox");
+    record_client_result("BOWLINE_CLAUDE", "it works in the sandbox");
 }
 
 #[test]
@@ -100,10 +100,10 @@ fn codex_works_in_the_sandbox() {
     // Its shell is a login shell, which has a path of its own.
     let pass = PASS.replace("bowline", env!("CARGO_BIN_EXE_bowline"));
     let model = ModelServer::start([
-        Reply::tool("I patch.", "apply_patch", json!(patch)),
+        ModelReply::tool_call("I patch.", "apply_patch", json!(patch)),
         shell(&pass),
         shell("sh try.sh"),
-        Reply::text("Done."),
+        ModelReply::text("Done."),
     ])
     .unwrap();
     let home = world.0.root().join("home/codex");
@@ -118,7 +118,7 @@ fn codex_works_in_the_sandbox() {
     let printed = world.run(client);
     done(&world, &model, &printed);
     assert_eq!(std::fs::read_to_string(settings).unwrap(), before);
-    works("BOWLINE_CODEX", "it works in the sandbox");
+    record_client_result("BOWLINE_CODEX", "it works in the sandbox");
 }
 
 #[test]
@@ -130,10 +130,10 @@ fn gemini_works_in_the_sandbox() {
     let shell = |command: &str| Kind::Gemini.shell(command);
     let write = json!({"file_path": world.0.path("src/new.txt"), "content": "x\n"});
     let model = ModelServer::start([
-        Reply::tool("I write.", "write_file", write),
+        ModelReply::tool_call("I write.", "write_file", write),
         shell(PASS),
         shell("sh try.sh"),
-        Reply::text("Done."),
+        ModelReply::text("Done."),
     ])
     .unwrap();
     let settings = super::gemini::settings(&world);
@@ -143,7 +143,7 @@ fn gemini_works_in_the_sandbox() {
     let printed = world.run(client);
     done(&world, &model, &printed);
     assert_eq!(std::fs::read_to_string(settings).unwrap(), before);
-    works("BOWLINE_GEMINI", "it works in the sandbox");
+    record_client_result("BOWLINE_GEMINI", "it works in the sandbox");
 }
 
 /// Writes its settings; where, and what.
@@ -183,10 +183,10 @@ fn opencode_works_in_the_sandbox() {
     let shell = |command: &str| Kind::Opencode.shell(command);
     let write = json!({"filePath": world.0.path("src/new.txt"), "content": "x\n"});
     let model = ModelServer::start([
-        Reply::tool("I write.", "write", write),
+        ModelReply::tool_call("I write.", "write", write),
         shell(PASS),
         shell("sh try.sh"),
-        Reply::text("Done."),
+        ModelReply::text("Done."),
     ])
     .unwrap();
     let (settings, text) = opencode_settings(&world, &model);
@@ -195,5 +195,5 @@ fn opencode_works_in_the_sandbox() {
     let printed = world.run(client);
     done(&world, &model, &printed);
     assert_eq!(std::fs::read_to_string(settings).unwrap(), text);
-    works("BOWLINE_OPENCODE", "it works in the sandbox");
+    record_client_result("BOWLINE_OPENCODE", "it works in the sandbox");
 }

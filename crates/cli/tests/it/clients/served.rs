@@ -5,8 +5,8 @@ use super::kind::Kind;
 use super::{Guarded, each_has, installed, last, texts};
 use crate::environment::TestEnvironment;
 use crate::serve::Server;
-use bowline_test_support::model_server::{Limit, ModelServer, Reply};
-use bowline_test_support::{wait_until, works};
+use bowline_test_support::model_server::{ModelReply, ModelServer, ReachedLimit};
+use bowline_test_support::{record_client_result, wait_until};
 use serde_json::{Value, json};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -69,11 +69,11 @@ fn claude_takes_a_task_through_everything_that_can_happen() {
     let shell = |command: &str| Kind::Claude.shell(command);
     let model = ModelServer::start([
         shell("echo plan > plan.md"),
-        Reply::tool("I ask.", "AskUserQuestion", json!({"questions": questions})),
-        Reply::text("Blue it is."),
-        Reply::text("It was done.\n\n=== PHASE 1 COMPLETE ===\n"),
+        ModelReply::tool_call("I ask.", "AskUserQuestion", json!({"questions": questions})),
+        ModelReply::text("Blue it is."),
+        ModelReply::text("It was done.\n\n=== PHASE 1 COMPLETE ===\n"),
         shell("echo harbour >> plan.md"),
-        Reply::text("Changed.\n\n=== PHASE 1 COMPLETE ===\n"),
+        ModelReply::text("Changed.\n\n=== PHASE 1 COMPLETE ===\n"),
     ])
     .unwrap();
     let world = with_client(TestEnvironment::new(), Kind::Claude, &program, &model);
@@ -104,7 +104,7 @@ fn claude_takes_a_task_through_everything_that_can_happen() {
 
     // The second phase begins with a limit, during which the server is killed. Then the client itself is.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    model.then(Reply::Limited(Limit {
+    model.push_reply(ModelReply::Limited(ReachedLimit {
         retry_after_s: Some(3600),
         resets_at: Some(now.as_secs() + 5),
         message: "over the limit of this account".to_owned(),
@@ -112,9 +112,9 @@ fn claude_takes_a_task_through_everything_that_can_happen() {
     for reply in [
         shell("kill -9 $PPID"),
         shell("echo ferry > ferry.md"),
-        Reply::text("It floats.\n\n=== PHASE 2 COMPLETE ===\n"),
+        ModelReply::text("It floats.\n\n=== PHASE 2 COMPLETE ===\n"),
     ] {
-        model.then(reply);
+        model.push_reply(reply);
     }
     server.done(&format!("task --data data approve {task}"));
     server.until(&show, |it| it["agentState"]["status"] == "paused");
@@ -130,9 +130,9 @@ fn claude_takes_a_task_through_everything_that_can_happen() {
 
     assert_eq!(done["progress"], 100);
     assert!(done["tokensUsed"].as_u64().unwrap() > 0, "{done}");
-    assert_eq!(model.left(), 0);
+    assert_eq!(model.replies_left(), 0);
     each_has(
-        &model.asked(),
+        &model.received_requests(),
         &[
             &["You work on phase 1 of 2: Plan."],
             &[],
@@ -147,7 +147,7 @@ fn claude_takes_a_task_through_everything_that_can_happen() {
         ],
     );
     // The second process went on with the conversation of the first.
-    let all: String = texts(&model.asked()[8].body["messages"]);
+    let all: String = texts(&model.received_requests()[8].body["messages"]);
     assert!(all.contains("Name the harbour"), "{all}");
     let moves = server.done(&format!("task --data data transitions {task} --json"));
     let count = |trigger: &str| moves.matches(&format!("\"{trigger}\"")).count();
@@ -243,15 +243,15 @@ fn works_off_a_task(kind: Kind) {
         kind.shell("echo plan > plan.md"),
         kind.tool("bowline_verb", approve),
         // A turn that ends without a report, although an answer came in its middle.
-        Reply::text("Hamburg it is."),
+        ModelReply::text("Hamburg it is."),
         complete(1, "plan.md"),
     ];
     if kind == Kind::Codex {
         // It hears of the review with its next command line only.
-        script.push(Reply::text("The plan stands."));
+        script.push(ModelReply::text("The plan stands."));
     }
     script.extend([kind.shell("echo ferry > ferry.md"), complete(2, "ferry.md")]);
-    script.into_iter().for_each(|reply| model.then(reply));
+    script.into_iter().for_each(|reply| model.push_reply(reply));
     server.done(&format!("task --data data submit {task}"));
     server.until(INBOX, first("question"));
     server.done(&format!("task --data data answer {task} Hamburg"));
@@ -264,8 +264,8 @@ fn works_off_a_task(kind: Kind) {
     let show = format!("task --data data show {task}");
     let done = server.until(&show, |it| it["status"] == "completed");
     assert_eq!(done["progress"], 100);
-    assert_eq!(model.left(), 0);
-    let asked = model.asked();
+    assert_eq!(model.replies_left(), 0);
+    let asked = model.received_requests();
     let told: Vec<String> = asked.iter().skip(1).map(last).collect();
     let place = |words: &str| {
         let place = told.iter().position(|it| it.contains(words));
@@ -291,7 +291,7 @@ fn works_off_a_task(kind: Kind) {
         moves.matches(&trigger).count()
     };
     assert_eq!(count("PHASE_COMPLETE"), 4, "{moves}");
-    works(
+    record_client_result(
         kind.variable(),
         "a task of the server is worked off by tools: step, question, phases",
     );

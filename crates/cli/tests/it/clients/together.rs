@@ -3,8 +3,8 @@
 use super::tools::{claude, tool};
 use super::{Guarded, codex, installed, last};
 use crate::environment::TestEnvironment;
-use bowline_test_support::model_server::{ModelServer, Reply};
-use bowline_test_support::works;
+use bowline_test_support::model_server::{ModelReply, ModelServer};
+use bowline_test_support::record_client_result;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ fn meets(me: &str, other: &str) -> String {
 }
 
 /// Takes, does and notes every task, whoever has taken it.
-fn works_off(me: &str, ids: impl Iterator<Item = usize>) -> Vec<Reply> {
+fn works_off(me: &str, ids: impl Iterator<Item = usize>) -> Vec<ModelReply> {
     let each = |number: usize| {
         let id = format!("T1.{number}");
         let note = json!({ "key": "shared_data.done", "value": format!("{me} {id}") });
@@ -35,8 +35,8 @@ fn works_off(me: &str, ids: impl Iterator<Item = usize>) -> Vec<Reply> {
 
 /// How many calls did what they were asked to: starts, completions, notes. `before` questions come before the first answer.
 fn done(model: &ModelServer, before: usize) -> [usize; 3] {
-    let asked = model.asked();
-    assert_eq!((model.left(), asked.len()), (0, before + 3 * TASKS));
+    let asked = model.received_requests();
+    assert_eq!((model.replies_left(), asked.len()), (0, before + 3 * TASKS));
     let mut done = [0; 3];
     for (index, one) in asked[before..].iter().enumerate() {
         let told = last(one);
@@ -71,18 +71,18 @@ fn two_clients_share_a_plan_and_a_memory() {
         world.0.quietly(line, 0);
     }
     let shell = json!({ "command": meets("claude", "codex"), "description": "waits" });
-    let mut script = vec![Reply::tool("I wait.", "Bash", shell)];
+    let mut script = vec![ModelReply::tool_call("I wait.", "Bash", shell)];
     script.extend(works_off("claude", 1..=TASKS));
-    script.push(Reply::text("Done."));
+    script.push(ModelReply::text("Done."));
     let first = ModelServer::start(script).unwrap();
     let shell = json!({ "cmd": meets("codex", "claude"), "yield_time_ms": 30_000 });
     let mut script = vec![
         codex::looks_for("orchestrate start complete memory context"),
-        Reply::tool("I wait.", "exec_command", shell),
+        ModelReply::tool_call("I wait.", "exec_command", shell),
     ];
     // From the other end.
     script.extend(works_off("codex", (1..=TASKS).rev()));
-    script.push(Reply::text("Done."));
+    script.push(ModelReply::text("Done."));
     let second = ModelServer::start(script).unwrap();
 
     let mut claude = claude(&world, &one, &first);
@@ -111,7 +111,7 @@ fn two_clients_share_a_plan_and_a_memory() {
     let different: BTreeSet<&str> = noted.iter().filter_map(Value::as_str).collect();
     assert_eq!((noted.len(), different.len()), (2 * TASKS, 2 * TASKS));
     for variable in ["BOWLINE_CLAUDE", "BOWLINE_CODEX"] {
-        works(
+        record_client_result(
             variable,
             "beside another client on one plan and one memory: nothing lost, nothing done twice",
         );

@@ -3,8 +3,8 @@
 use super::kind::Kind;
 use super::{Guarded, each_has, installed, last};
 use crate::environment::TestEnvironment;
-use bowline_test_support::model_server::{ModelServer, Reply};
-use bowline_test_support::works;
+use bowline_test_support::model_server::{ModelReply, ModelServer};
+use bowline_test_support::record_client_result;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -46,13 +46,13 @@ fn run(world: &Guarded, program: &str, model: &ModelServer, arguments: &[&str]) 
     lines.next().unwrap()
 }
 
-pub(super) fn tool(name: &str, input: Value) -> Reply {
-    Reply::tool("I do it.", &format!("mcp__bowline__{name}"), input)
+pub(super) fn tool(name: &str, input: Value) -> ModelReply {
+    ModelReply::tool_call("I do it.", &format!("mcp__bowline__{name}"), input)
 }
 
-fn write(world: &Guarded, path: &str) -> Reply {
+fn write(world: &Guarded, path: &str) -> ModelReply {
     let file = json!({ "file_path": world.0.path(path), "content": "{}\n" });
-    Reply::tool("I write.", "Write", file)
+    ModelReply::tool_call("I write.", "Write", file)
 }
 
 const CALLS: &str = "our tools are called (MCP)";
@@ -78,7 +78,7 @@ fn opencode_works_by_tools() {
 }
 
 /// A thinking run, a task of the memory and a plan, each to its end.
-fn whole_runs(kind: Kind, world: &Guarded) -> Vec<Reply> {
+fn whole_runs(kind: Kind, world: &Guarded) -> Vec<ModelReply> {
     let tool = |name: &str, input: Value| kind.tool(name, input);
     let mut script = kind.looks_for("bowline status, thinking new start complete");
     script.push(tool("bowline_status", json!({})));
@@ -136,10 +136,10 @@ fn works_by_tools(kind: Kind) {
     let script = whole_runs(kind, &world);
     let count = script.len();
     let model = ModelServer::start(script).unwrap();
-    model.then(Reply::text("All done."));
+    model.push_reply(ModelReply::text("All done."));
     let printed = world.run(kind.run(&world, &program, &model, "do all of it"));
-    assert_eq!(model.left(), 0, "{printed}");
-    let asked = model.asked();
+    assert_eq!(model.replies_left(), 0, "{printed}");
+    let asked = model.received_requests();
     assert_eq!(asked.len(), count + 1);
     // Every tool did what it was asked to, but for the last.
     for one in &asked[1..count] {
@@ -166,8 +166,8 @@ fn works_by_tools(kind: Kind) {
     let memory = state("memory history --json");
     assert_eq!(memory["state"]["tasks"][0]["result"], "success");
     assert_eq!(state("orchestrate status --json")["done"], 2);
-    works(kind.variable(), CALLS);
-    works(
+    record_client_result(kind.variable(), CALLS);
+    record_client_result(
         kind.variable(),
         "whole runs by tools: thinking, memory, an orchestration",
     );
@@ -184,7 +184,7 @@ fn the_plugin_holds_the_gate() {
     world.0.quietly("init --uninstall", 0);
     let model = ModelServer::start([
         write(&world, "src/new.txt"),
-        Reply::text("They do not let me."),
+        ModelReply::text("They do not let me."),
     ])
     .unwrap();
     let plugin = checkout().join("plugin");
@@ -199,12 +199,12 @@ fn the_plugin_holds_the_gate() {
         "closed gates: review_clean_pass",
     ];
     each_has(
-        &model.asked(),
+        &model.received_requests(),
         &[&["Where the work stands", "write it"], denied],
     );
     world.held();
-    works(variable, "the resume card is told at the start");
-    works(
+    record_client_result(variable, "the resume card is told at the start");
+    record_client_result(
         variable,
         "writing and committing are denied while a gate is closed",
     );
@@ -218,7 +218,8 @@ fn without_bowline_the_plugin_says_so() {
         return;
     };
     let world = Guarded(TestEnvironment::repository());
-    let model = ModelServer::start([write(&world, "src/new.txt"), Reply::text("Done.")]).unwrap();
+    let model =
+        ModelServer::start([write(&world, "src/new.txt"), ModelReply::text("Done.")]).unwrap();
     let plugin = checkout().join("plugin");
     let mut client = claude(&world, &program, &model);
     client
@@ -239,9 +240,9 @@ fn without_bowline_the_plugin_says_so() {
         .args(["--plugin-dir", plugin.to_str().unwrap()]);
     world.run(client);
     let told: &[&str] = &["Bowline is not installed on this machine", "write it"];
-    each_has(&model.asked(), &[told, &[]]);
+    each_has(&model.received_requests(), &[told, &[]]);
     assert!(world.0.path("src/new.txt").exists());
-    works(
+    record_client_result(
         variable,
         "with the plugin and without Bowline it works, and says what is missing",
     );
@@ -249,7 +250,7 @@ fn without_bowline_the_plugin_says_so() {
 
 /// Another client calls one tool by the name it gives it, and the file is there.
 fn called(world: &Guarded, model: &ModelServer) {
-    let asked = model.asked();
+    let asked = model.received_requests();
     let tools = asked.first().map(|one| one.body["tools"].to_string());
     let made = world.0.path("thinking_state.json").exists();
     assert!(made, "offered: {}", tools.unwrap_or_default());
@@ -258,12 +259,12 @@ fn called(world: &Guarded, model: &ModelServer) {
         "{}",
         last(&asked[1])
     );
-    assert_eq!(model.left(), 0);
+    assert_eq!(model.replies_left(), 0);
 }
 
 fn begin(name: &str) -> ModelServer {
-    let begin = Reply::tool("I begin.", name, json!({ "id": "t-1", "goal": "A post" }));
-    ModelServer::start([begin, Reply::text("Done.")]).unwrap()
+    let begin = ModelReply::tool_call("I begin.", name, json!({ "id": "t-1", "goal": "A post" }));
+    ModelServer::start([begin, ModelReply::text("Done.")]).unwrap()
 }
 
 /// An editor that speaks ACP hands the tools over with the session; the agent behind it calls one.
@@ -298,7 +299,7 @@ fn an_acp_agent_has_the_tools() {
     assert_eq!(ended["stopReason"], "end_turn", "{ended}");
     assert_eq!(editor.permitted, 1, "it asks the editor first");
     called(&world, &model);
-    works("BOWLINE_CLAUDE_ACP", CALLS);
+    record_client_result("BOWLINE_CLAUDE_ACP", CALLS);
 }
 
 /// The other end of the Agent Client Protocol: asks, and permits whatever it is asked for.

@@ -234,7 +234,7 @@ fn same_policy(root: &Path, sealed: Option<&Seal>, gates: &[VerifiedGate]) -> Re
         };
     };
     let text = Seal::policy_text(&sealed.rules, &sealed.files);
-    if ContentHash::of(text.as_bytes()).to_string() != sealed.policy {
+    if ContentHash::of_bytes(text.as_bytes()).to_string() != sealed.policy {
         return other(vec![Change::SealHash]);
     }
     let changes = sealed.changed_files(&seal::sealed_files(root, &sealed.rules)?);

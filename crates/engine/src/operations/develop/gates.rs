@@ -11,7 +11,9 @@ use crate::error::Error;
 use crate::files::{ChangeOutcome, ChangeRecord};
 use bowline_formats::develop::evidence::{EvidenceRecord as Record, EvidenceSource};
 use bowline_machines::Actor;
-use bowline_machines::develop::{Command, Evidence, FailureClass, Gate, Refusal, Run};
+use bowline_machines::develop::{
+    Command, DevelopRunState, FailureClass, Gate, Refusal, SubmittedEvidence,
+};
 use bowline_words::message::{Advice, Change, Wrong};
 use serde_json::{Value, json};
 
@@ -30,7 +32,7 @@ pub struct GateProof<'p> {
 /// Result of trying to pass a gate or checkpoint.
 #[derive(Debug, Clone)]
 pub struct PassOutcome {
-    pub changed: ChangeOutcome<Option<Run>>,
+    pub changed: ChangeOutcome<Option<DevelopRunState>>,
     /// Evidence that was gathered.
     pub evidence: Vec<Record>,
     /// Command that would run, in a dry run.
@@ -50,18 +52,18 @@ impl DevelopRun {
         let (view, known) = self.read_with_records(context)?;
         let seal = known.seal_state(context)?;
         let by = context.actor();
-        let pass = |evidence: Evidence| Command::GatePass { gate, evidence, by };
+        let pass = |evidence: SubmittedEvidence| Command::GatePass { gate, evidence, by };
         let sealed = seal.seal().and_then(|seal| seal.rules.gate_command(gate));
         let good = match (proof.by_hand, sealed, proof.run) {
-            (Some(reason), ..) => Evidence::ByHand {
+            (Some(reason), ..) => SubmittedEvidence::ByHand {
                 reason: reason.to_owned(),
             },
-            (None, Some(_), _) => Evidence::Sealed {
+            (None, Some(_), _) => SubmittedEvidence::Sealed {
                 exit_code: 0,
                 stale: false,
             },
-            (None, None, Some(_)) => Evidence::Given { exit_code: 0 },
-            (None, None, None) => Evidence::None,
+            (None, None, Some(_)) => SubmittedEvidence::Given { exit_code: 0 },
+            (None, None, None) => SubmittedEvidence::None,
         };
         let by_hand = proof.by_hand.is_some();
         if seal == SealState::Broken && !by_hand {
@@ -94,10 +96,11 @@ impl DevelopRun {
                 }
             };
             match &mut evidence {
-                Evidence::Sealed { exit_code, .. } | Evidence::Given { exit_code } => {
+                SubmittedEvidence::Sealed { exit_code, .. }
+                | SubmittedEvidence::Given { exit_code } => {
                     *exit_code = decisive.evidence.exit_code;
                 }
-                Evidence::ByHand { .. } | Evidence::None => {}
+                SubmittedEvidence::ByHand { .. } | SubmittedEvidence::None => {}
             }
             gathered.push(decisive);
             // With a sealed command, another one decides nothing, but its result is recorded.
@@ -129,7 +132,7 @@ impl DevelopRun {
                 tree_only: true,
             }),
         };
-        let word = move |run: &Option<Run>| gate_word(run, gate);
+        let word = move |run: &Option<DevelopRunState>| gate_word(run, gate);
         let shared = gathered.first().is_some_and(|decisive| decisive.shared);
         let already = match shared {
             true => self.opened_by(context, gate, &facts)?,
@@ -156,7 +159,7 @@ impl DevelopRun {
         context: &Context,
         gate: Gate,
         facts: &Value,
-    ) -> Result<Option<ChangeOutcome<Option<Run>>>, Error> {
+    ) -> Result<Option<ChangeOutcome<Option<DevelopRunState>>>, Error> {
         let (view, known) = self.read_with_records(context)?;
         let passed = known.ledger.passed.iter();
         let by_it = passed
@@ -180,10 +183,10 @@ impl DevelopRun {
         &self,
         context: &Context,
         gate: Gate,
-    ) -> Result<ChangeOutcome<Option<Run>>, Error> {
+    ) -> Result<ChangeOutcome<Option<DevelopRunState>>, Error> {
         let known = self.read_records(context)?;
         let command = |_: &JournalFacts| Ok(Command::GateReset { gate });
-        let word = move |run: &Option<Run>| gate_word(run, gate);
+        let word = move |run: &Option<DevelopRunState>| gate_word(run, gate);
         let facts = json!({ "gate": gate.name() });
         let what = ("gate", "GATE_RESET");
         let changed = self.apply_command(context, &known, what, facts, command, word)?;
@@ -196,7 +199,7 @@ impl DevelopRun {
         context: &Context,
         id: &str,
         reason: Option<&str>,
-    ) -> Result<ChangeOutcome<Option<Run>>, Error> {
+    ) -> Result<ChangeOutcome<Option<DevelopRunState>>, Error> {
         let known = self.read_records(context)?;
         let mut facts = json!({ "checkpoint": id });
         if let Some(reason) = reason {
@@ -229,14 +232,14 @@ impl DevelopRun {
         let added = run.filter(|_| agreed.is_some() && run != agreed);
         let run = agreed.or(run);
         let attempts_max = self.attempts_max()?;
-        let pass = |evidence: Evidence| Command::CheckpointPass {
+        let pass = |evidence: SubmittedEvidence| Command::CheckpointPass {
             id: id.to_owned(),
             evidence,
             attempts_max,
         };
         let assumed = match run {
-            Some(_) => Evidence::Given { exit_code: 0 },
-            None => Evidence::None,
+            Some(_) => SubmittedEvidence::Given { exit_code: 0 },
+            None => SubmittedEvidence::None,
         };
         self.check_command(context, &view, pass(assumed.clone()))?;
         let mut facts = json!({ "checkpoint": id });
@@ -254,7 +257,7 @@ impl DevelopRun {
                     command,
                 )?
                 .evidence;
-            evidence = Evidence::Given {
+            evidence = SubmittedEvidence::Given {
                 exit_code: record.exit_code,
             };
             facts["evidence"] = record.id.clone().into();
@@ -285,7 +288,7 @@ impl DevelopRun {
         context: &Context,
         id: &str,
         class: FailureClass,
-    ) -> Result<ChangeOutcome<Option<Run>>, Error> {
+    ) -> Result<ChangeOutcome<Option<DevelopRunState>>, Error> {
         let known = self.read_records(context)?;
         let attempts_max = self.attempts_max()?;
         let facts = json!({ "checkpoint": id, "class": class.name() });
@@ -305,10 +308,10 @@ impl DevelopRun {
         trigger: &'static str,
         facts: Value,
         command: impl Fn() -> Command,
-    ) -> Result<ChangeOutcome<Option<Run>>, Error> {
+    ) -> Result<ChangeOutcome<Option<DevelopRunState>>, Error> {
         let command = |_: &JournalFacts| Ok(command());
-        let word = |run: &Option<Run>| {
-            let checkpoint = run.as_ref().and_then(|run| run.checkpoint(id));
+        let word = |run: &Option<DevelopRunState>| {
+            let checkpoint = run.as_ref().and_then(|run| run.find_checkpoint(id));
             checkpoint.map_or("none", |it| it.status.name()).to_owned()
         };
         let what = ("checkpoint", trigger);
@@ -328,7 +331,7 @@ fn not_empty(command: Option<&str>) -> Result<(), Error> {
     }
 }
 
-fn gate_word(run: &Option<Run>, gate: Gate) -> String {
+fn gate_word(run: &Option<DevelopRunState>, gate: Gate) -> String {
     let open = run.as_ref().is_some_and(|run| run.gates.is_open(gate));
     if open { OPEN } else { "closed" }.to_owned()
 }

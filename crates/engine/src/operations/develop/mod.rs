@@ -6,7 +6,8 @@ mod verify;
 
 pub use bowline_formats::develop::contract::PlannedCheckpoint;
 pub use bowline_machines::develop::{
-    ATTEMPTS_MAX, Checkpoint, CheckpointStatus, FailureClass, Gate, Phase, Run,
+    ATTEMPTS_MAX, CheckpointStatus, DevelopCheckpoint, DevelopPhase, DevelopRunState, FailureClass,
+    Gate,
 };
 pub(crate) use bundle::trouble_code as evidence_code;
 pub use bundle::{VerifiedBundle, verify_file};
@@ -32,7 +33,9 @@ use bowline_formats::develop::{DevelopFile, new_document};
 use bowline_formats::json::JsonDocument;
 use bowline_gate::locate;
 use bowline_machines::Machine as _;
-use bowline_machines::develop::{Choice, Command, DevelopMachine, Effect, Strategy, StrategyFacts};
+use bowline_machines::develop::{
+    Command, DevelopMachine, Effect, ImplementationStrategy, StrategyChoice, StrategyFacts,
+};
 use bowline_words::message::{Advice, Why, Wrong};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -73,7 +76,7 @@ impl DevelopRun {
     }
 
     /// Returns the run, limited to trusted contents; `None` if there is none.
-    pub fn read_run(&self, context: &Context) -> Result<Option<Run>, Error> {
+    pub fn read_run(&self, context: &Context) -> Result<Option<DevelopRunState>, Error> {
         match self.file.read_bare_view(context) {
             Ok(view) => Ok(view.develop_run().cloned()),
             Err(Error::NoFile { .. }) => Ok(None),
@@ -121,8 +124,9 @@ impl DevelopRun {
             by: context.actor(),
         };
         let at = context.now_for(FileKind::Develop);
-        let decide =
-            |state: &Option<Run>| DevelopMachine::step(state, command(), at).map_err(refusal_error);
+        let decide = |state: &Option<DevelopRunState>| {
+            DevelopMachine::step(state, command(), at).map_err(refusal_error)
+        };
         // A refusal must not leave a seal behind.
         let effects = decide(&self.read_run(context)?)?.effects;
         let run = RunFolder::new(&self.file.path, &new_id(context, &self.file.path));
@@ -139,7 +143,7 @@ impl DevelopRun {
             let state = document.and_then(run_in);
             decide(&state)?;
             let from = state.map(|run| run.phase.name().to_owned());
-            let moved = ChangeRecord::new("phase", START, from, Phase::Design.name());
+            let moved = ChangeRecord::new("phase", START, from, DevelopPhase::Design.name());
             let document = new_document(feature, at);
             Ok((Some(document), moved.with_metadata(metadata.clone())))
         })?;
@@ -148,7 +152,7 @@ impl DevelopRun {
         if tree::is_shown_by_git(&self.file.path) {
             changed.view.notices.push(FileNotice::NotIgnored);
         }
-        let after_done = changed.moved.from.as_deref() == Some(Phase::Done.name());
+        let after_done = changed.moved.from.as_deref() == Some(DevelopPhase::Done.name());
         Ok(changed.with_state(StartedRun { after_done, seal }))
     }
 
@@ -158,7 +162,7 @@ impl DevelopRun {
         context: &Context,
         checkpoints: &[String],
         contract: Option<&Path>,
-    ) -> Result<ChangeOutcome<Option<Run>>, Error> {
+    ) -> Result<ChangeOutcome<Option<DevelopRunState>>, Error> {
         let planned = contract.map(read_contract).transpose()?;
         let from_contract = planned.iter().flatten().map(|one| one.id.clone());
         let ids: Vec<String> = from_contract.chain(checkpoints.iter().cloned()).collect();
@@ -180,21 +184,22 @@ impl DevelopRun {
         &self,
         context: &Context,
         strategy: Option<&str>,
-    ) -> Result<ChangeOutcome<Option<Run>>, Error> {
+    ) -> Result<ChangeOutcome<Option<DevelopRunState>>, Error> {
         let (view, known) = self.read_with_records(context)?;
         let settings = self.read_settings()?;
         let named = strategy.or(settings.strategy.as_deref());
-        let choice = match named {
-            None | Some("auto") => {
-                Choice::Auto(strategy_facts(context, view.develop_run(), &known)?)
-            }
-            Some(name) => {
-                Choice::Named(Strategy::from_name(name).ok_or_else(|| Error::BadInput {
-                    message: Wrong::NoSuchStrategy { name: name.into() },
-                    hint: Advice::Strategies,
-                })?)
-            }
-        };
+        let choice =
+            match named {
+                None | Some("auto") => {
+                    StrategyChoice::Auto(strategy_facts(context, view.develop_run(), &known)?)
+                }
+                Some(name) => StrategyChoice::Named(
+                    ImplementationStrategy::from_name(name).ok_or_else(|| Error::BadInput {
+                        message: Wrong::NoSuchStrategy { name: name.into() },
+                        hint: Advice::Strategies,
+                    })?,
+                ),
+            };
         let command = Command::Implement { choice };
         self.check_command(context, &view, command.clone())?;
         let seal = known.seal_state(context)?;
@@ -210,11 +215,17 @@ impl DevelopRun {
         )
     }
 
-    pub fn enter_pr(&self, context: &Context) -> Result<ChangeOutcome<Option<Run>>, Error> {
+    pub fn enter_pr(
+        &self,
+        context: &Context,
+    ) -> Result<ChangeOutcome<Option<DevelopRunState>>, Error> {
         self.enter_if_fresh(context, Gate::ArchitectVerified, "PR", Command::Pr)
     }
 
-    pub fn finish_run(&self, context: &Context) -> Result<ChangeOutcome<Option<Run>>, Error> {
+    pub fn finish_run(
+        &self,
+        context: &Context,
+    ) -> Result<ChangeOutcome<Option<DevelopRunState>>, Error> {
         self.enter_if_fresh(context, Gate::ReReviewClean, DONE, Command::Done)
     }
 
@@ -225,7 +236,7 @@ impl DevelopRun {
         gate: Gate,
         trigger: &'static str,
         command: Command,
-    ) -> Result<ChangeOutcome<Option<Run>>, Error> {
+    ) -> Result<ChangeOutcome<Option<DevelopRunState>>, Error> {
         let (view, known) = self.read_with_records(context)?;
         self.check_command(context, &view, command.clone())?;
         let seal = known.seal_state(context)?;
@@ -243,8 +254,8 @@ impl DevelopRun {
     pub fn go_back(
         &self,
         context: &Context,
-        phase: Phase,
-    ) -> Result<ChangeOutcome<Option<Run>>, Error> {
+        phase: DevelopPhase,
+    ) -> Result<ChangeOutcome<Option<DevelopRunState>>, Error> {
         let known = self.read_records(context)?;
         let command = Command::Back {
             phase,
@@ -283,7 +294,7 @@ impl DevelopRun {
             return Ok(());
         }
         self.set_marker(context, &locate::journal_marker(&self.file.path), true)?;
-        let over = [Phase::Done.name(), "none"].contains(&changed.moved.to.as_str());
+        let over = [DevelopPhase::Done.name(), "none"].contains(&changed.moved.to.as_str());
         match locate::open_run_marker(&self.file.path) {
             Some(witness) => self.set_marker(context, &witness, !over),
             None => Ok(()),
@@ -315,7 +326,10 @@ impl DevelopRun {
 
     /// Takes over a run that another program began: from then on only Bowline moves its gates, and
     /// all are closed.
-    pub fn adopt_run(&self, context: &Context) -> Result<ChangeOutcome<Option<Run>>, Error> {
+    pub fn adopt_run(
+        &self,
+        context: &Context,
+    ) -> Result<ChangeOutcome<Option<DevelopRunState>>, Error> {
         let known = self.read_records(context)?;
         let command = |ledger: &JournalFacts| {
             Ok(Command::Adopt {
@@ -360,7 +374,7 @@ impl DevelopRun {
         facts: Value,
         command: impl Fn(&JournalFacts) -> Result<Command, Error>,
         looked: Option<&SealState>,
-    ) -> Result<ChangeOutcome<Option<Run>>, Error> {
+    ) -> Result<ChangeOutcome<Option<DevelopRunState>>, Error> {
         let what = ("phase", trigger);
         let changed = self.apply_command(context, known, what, facts, command, phase_word)?;
         self.update_markers(context, &changed)?;
@@ -374,8 +388,8 @@ impl DevelopRun {
         (entity, trigger): (&'static str, &'static str),
         mut facts: Value,
         command: impl Fn(&JournalFacts) -> Result<Command, Error>,
-        word: impl Fn(&Option<Run>) -> String,
-    ) -> Result<ChangeOutcome<Option<Run>>, Error> {
+        word: impl Fn(&Option<DevelopRunState>) -> String,
+    ) -> Result<ChangeOutcome<Option<DevelopRunState>>, Error> {
         facts["run"] = known.folder.id.clone().into();
         self.file.execute_command_on::<DevelopKind>(
             context,
@@ -418,12 +432,12 @@ impl DevelopRun {
 
 fn strategy_facts(
     context: &Context,
-    run: Option<&Run>,
+    run: Option<&DevelopRunState>,
     known: &RunRecords,
 ) -> Result<StrategyFacts, Error> {
     let mut planned = contract_of(context, &known.folder)?;
     // A contract of an earlier review may have other checkpoints.
-    planned.retain(|one| run.is_some_and(|run| run.checkpoint(&one.id).is_some()));
+    planned.retain(|one| run.is_some_and(|run| run.find_checkpoint(&one.id).is_some()));
     Ok(StrategyFacts {
         independent: contract::are_independent(&planned),
         shared_file: contract::share_a_file(&planned),
@@ -442,7 +456,7 @@ fn read_contract(path: &Path) -> Result<Vec<PlannedCheckpoint>, Error> {
 }
 
 /// Returns the run in a readable document.
-pub(crate) fn run_in(document: &JsonDocument) -> Option<Run> {
+pub(crate) fn run_in(document: &JsonDocument) -> Option<DevelopRunState> {
     DevelopFile::read_state(document)
         .ok()
         .and_then(|read| read.state)
@@ -452,6 +466,6 @@ fn refusal_error(refusal: bowline_machines::develop::Refusal) -> Error {
     Error::Refused(MachineRefusal::Develop(refusal))
 }
 
-fn phase_word(run: &Option<Run>) -> String {
-    DevelopMachine::status(run).to_owned()
+fn phase_word(run: &Option<DevelopRunState>) -> String {
+    DevelopMachine::status_name(run).to_owned()
 }

@@ -15,7 +15,7 @@ use bowline_formats::develop::tree_listing;
 use bowline_gate::hook::GitRepository;
 use bowline_gate::locate;
 use bowline_gate::tested_tree::TestedTree;
-use bowline_machines::develop::{Act, Gate, Run, needed};
+use bowline_machines::develop::{DevelopRunState, Gate, ProjectAction, required_gates};
 use bowline_words::message::{Change, Doubt};
 use serde_json::json;
 use std::cell::RefCell;
@@ -76,7 +76,7 @@ impl DevelopRun {
     pub(super) fn verify_loaded(
         &self,
         context: &Context,
-        run: &Run,
+        run: &DevelopRunState,
         known: &RunRecords,
         seal: &SealState,
         key: Option<&Path>,
@@ -110,7 +110,10 @@ impl DevelopRun {
             });
         }
         // Work may be committed only after these gates; a tree that got past them is not verified.
-        for gate in run.gates.missing(needed(run.phase, Act::Finish)) {
+        for gate in run
+            .gates
+            .closed_among(required_gates(run.phase, ProjectAction::Finish))
+        {
             reasons.push(Doubt::GateClosed {
                 gate: gate.name().into(),
                 phase: run.phase.name().into(),

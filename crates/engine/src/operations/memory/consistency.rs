@@ -11,8 +11,8 @@ use crate::finished_tasks::{current_id, finished_entries, is_over};
 use crate::history::read_transitions;
 use bowline_formats::memory::task_history::TaskHistoryFile;
 use bowline_formats::memory::task_state::TaskStateFile;
-use bowline_machines::plan::{HistoryEntry, Pruned, prune, push};
-use bowline_statefiles::Pending;
+use bowline_machines::plan::{HistoryEntry, PrunedHistory, prune_history, push_entry};
+use bowline_statefiles::CommittedEffects;
 use bowline_words::message as words;
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ impl MemoryFolder {
         // Read again under the lock: another process may have executed them, and more may have been
         // added.
         let request = context.new_request();
-        let mut held = self.state.file.hold(&request)?;
+        let mut held = self.state.file.lock_for_writing(&request)?;
         for pending in self.state.file.pending_effects()? {
             if let Some(entry) = pending_entry(&pending) {
                 self.history.create_initial(context)?;
@@ -39,13 +39,13 @@ impl MemoryFolder {
                 let pushed =
                     self.history
                         .edit_state::<TaskHistoryFile>(context, &moved, |entries| {
-                            let added = push(entries, entry.clone());
-                            let pruned = prune(entries, context.now());
-                            Ok(added || pruned != Pruned::default())
+                            let added = push_entry(entries, entry.clone());
+                            let pruned = prune_history(entries, context.now());
+                            Ok(added || pruned != PrunedHistory::default())
                         })?;
                 notices.extend(pushed.into_iter().flat_map(|changed| changed.view.notices));
             }
-            held.effects_done(&request, &[pending.seq])?;
+            held.record_executed_effects(&request, &[pending.seq])?;
         }
         Ok(notices)
     }
@@ -114,7 +114,7 @@ impl MemoryFolder {
 }
 
 /// Returns the history entry that a committed change still has to add.
-fn pending_entry(pending: &Pending) -> Option<HistoryEntry> {
+fn pending_entry(pending: &CommittedEffects) -> Option<HistoryEntry> {
     match PendingEffect::of_raw(&pending.effects)? {
         PendingEffect::PushHistory(entry) => Some(*entry),
         PendingEffect::Tick { .. } | PendingEffect::Announce(_) => None,

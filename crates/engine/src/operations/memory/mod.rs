@@ -8,8 +8,9 @@ mod values;
 pub use bowline_formats::memory::agent_memory::AgentMemory;
 pub use bowline_formats::memory::shared_context::SharedContext;
 pub use bowline_machines::plan::{
-    Artifact, Context as Request, DefaultSummary, FailureKind, HistoryEntry, Memory, NewStep,
-    NewTask, PlanStep, StepStatus, TRIES_MAX, Task, TaskResult, TaskStatus, similar, statistics,
+    ActiveTask, DefaultSummary, FailureKind, HistoryEntry, NewStep, NewTask, PlanStep,
+    PlanTaskStatus, StepStatus, TRIES_MAX, TaskArtifact, TaskContext as Request, TaskMemory,
+    TaskResult, compute_statistics, find_similar,
 };
 pub use tasks::{FinishReport, RequestedTask, StepFailed};
 pub use value_input::parse_value;
@@ -25,7 +26,7 @@ use bowline_formats::memory::task_history::{self, TaskHistoryFile};
 use bowline_formats::memory::task_state;
 use bowline_formats::time;
 use bowline_machines::Machine as _;
-use bowline_machines::plan::{Command, PlanMachine, Pruned, next_id, prune};
+use bowline_machines::plan::{Command, PlanMachine, PrunedHistory, next_id, prune_history};
 use bowline_words::message as words;
 use serde_json::{Value, json};
 use std::cell::RefCell;
@@ -68,7 +69,7 @@ impl MemoryFolder {
     }
 
     /// Returns the current task and the queue behind it.
-    pub fn read_memory(&self, context: &Context) -> Result<Memory, Error> {
+    pub fn read_memory(&self, context: &Context) -> Result<TaskMemory, Error> {
         let view = self.state.view_or_empty(context)?;
         Ok(view.memory().cloned().unwrap_or_default())
     }
@@ -142,10 +143,10 @@ impl MemoryFolder {
         (entity, trigger): (&'static str, &'static str),
         metadata: Value,
         command: &Command,
-    ) -> Result<ChangeOutcome<Memory>, Error> {
+    ) -> Result<ChangeOutcome<TaskMemory>, Error> {
         if !self.state.kind.is_there(&self.state.path) {
             // A refused command creates no files.
-            PlanMachine::step(&Memory::default(), command.clone(), context.now())
+            PlanMachine::step(&TaskMemory::default(), command.clone(), context.now())
                 .map_err(|refusal| Error::Refused(refusal.into()))?;
         }
         self.make_missing(context)?;
@@ -158,13 +159,13 @@ impl MemoryFolder {
         entity: &'static str,
         trigger: &'static str,
         metadata: Value,
-        command: impl Fn(&Memory) -> Result<Command, Error>,
-    ) -> Result<ChangeOutcome<Memory>, Error> {
+        command: impl Fn(&TaskMemory) -> Result<Command, Error>,
+    ) -> Result<ChangeOutcome<TaskMemory>, Error> {
         let mut repaired = self.settle_effects(context)?;
         repaired.extend(self.clear_finished(context)?);
-        let describe = |before: &Memory, after: &Memory| {
-            let status = |memory: &Memory| step_or_task(memory, entity, &metadata);
-            let id = |memory: &Memory| memory.current.as_ref().map(|task| task.id.clone());
+        let describe = |before: &TaskMemory, after: &TaskMemory| {
+            let status = |memory: &TaskMemory| step_or_task(memory, entity, &metadata);
+            let id = |memory: &TaskMemory| memory.current.as_ref().map(|task| task.id.clone());
             // The status of a finished task is its end, not the status of the task that follows it.
             let to = match trigger {
                 "FINISH" if id(before) != id(after) => Some("completed".into()),
@@ -277,7 +278,7 @@ impl MemoryFolder {
             folder: self.folder.join("backup"),
         };
         let wanted_of = |file: &KnownFile| -> Result<Option<PathBuf>, Error> {
-            let copies = file.file.archived()?.into_iter();
+            let copies = file.file.archived_copies()?.into_iter();
             let fitting: Vec<PathBuf> = copies
                 .filter(|path| name(path).starts_with(wanted))
                 .collect();
@@ -383,8 +384,8 @@ impl MemoryFolder {
             };
             self.history
                 .edit_state::<TaskHistoryFile>(context, &moved, |entries| {
-                    let pruned = prune(entries, context.now());
-                    let changed = pruned != Pruned::default();
+                    let pruned = prune_history(entries, context.now());
+                    let changed = pruned != PrunedHistory::default();
                     report.removed = pruned.removed;
                     report.summarised = pruned.summarised;
                     Ok(changed)
@@ -415,14 +416,14 @@ impl MemoryFolder {
     }
 }
 
-fn step_or_task(memory: &Memory, entity: &str, metadata: &Value) -> Option<String> {
+fn step_or_task(memory: &TaskMemory, entity: &str, metadata: &Value) -> Option<String> {
     let task = memory.current.as_ref()?;
     let step = metadata["step"]
         .as_u64()
         .and_then(|id| u32::try_from(id).ok());
     match step
         .filter(|_| entity == "step")
-        .and_then(|id| task.plan.step(id))
+        .and_then(|id| task.plan.find_step(id))
     {
         Some(step) => Some(step.status.name().to_owned()),
         None => Some(task.status.name().to_owned()),

@@ -7,7 +7,8 @@ use crate::error::Error;
 use crate::files::ChangeOutcome;
 use bowline_formats::time;
 use bowline_machines::plan::{
-    Artifact, Command, FailureKind, Memory, NewStep, NewTask, TaskResult, TaskStatus, next_id,
+    Command, FailureKind, NewStep, NewTask, PlanTaskStatus, TaskArtifact, TaskMemory, TaskResult,
+    next_id,
 };
 use bowline_words::message as words;
 use serde_json::{Value, json};
@@ -80,16 +81,16 @@ impl MemoryFolder {
         Ok(changed.with_state(RequestedTask { id, queued }))
     }
 
-    pub fn task_pause(&self, context: &Context) -> Result<ChangeOutcome<Memory>, Error> {
+    pub fn task_pause(&self, context: &Context) -> Result<ChangeOutcome<TaskMemory>, Error> {
         self.on_current(context, "PAUSE", json!({}), &Command::TaskPause)
     }
 
-    pub fn task_resume(&self, context: &Context) -> Result<ChangeOutcome<Memory>, Error> {
+    pub fn task_resume(&self, context: &Context) -> Result<ChangeOutcome<TaskMemory>, Error> {
         self.on_current(context, "RESUME", json!({}), &Command::TaskResume)
     }
 
     /// Cancels the task.
-    pub fn task_cancel(&self, context: &Context) -> Result<ChangeOutcome<Memory>, Error> {
+    pub fn task_cancel(&self, context: &Context) -> Result<ChangeOutcome<TaskMemory>, Error> {
         self.on_current(context, "CANCEL", json!({}), &Command::TaskCancel)
     }
 
@@ -97,7 +98,7 @@ impl MemoryFolder {
         &self,
         context: &Context,
         finish: FinishReport,
-    ) -> Result<ChangeOutcome<Memory>, Error> {
+    ) -> Result<ChangeOutcome<TaskMemory>, Error> {
         check_size("summary", finish.summary.as_deref().unwrap_or_default())?;
         let command = Command::TaskFinish {
             result: finish.result,
@@ -113,7 +114,7 @@ impl MemoryFolder {
         &self,
         context: &Context,
         reason: Option<&str>,
-    ) -> Result<ChangeOutcome<Memory>, Error> {
+    ) -> Result<ChangeOutcome<TaskMemory>, Error> {
         let command = Command::TaskRecover {
             by: context.actor(),
             reason: reason.map(str::to_owned),
@@ -159,7 +160,7 @@ impl MemoryFolder {
         &self,
         context: &Context,
         new: NewStep,
-    ) -> Result<ChangeOutcome<Memory>, Error> {
+    ) -> Result<ChangeOutcome<TaskMemory>, Error> {
         check_size("name", &new.name)?;
         let facts = json!({ "name": new.name });
         let command = Command::StepAdd(new);
@@ -167,7 +168,11 @@ impl MemoryFolder {
     }
 
     /// Begins a step, or tries it again.
-    pub fn step_start(&self, context: &Context, id: u32) -> Result<ChangeOutcome<Memory>, Error> {
+    pub fn step_start(
+        &self,
+        context: &Context,
+        id: u32,
+    ) -> Result<ChangeOutcome<TaskMemory>, Error> {
         let command = Command::StepStart { id };
         self.on_step(context, "STEP_START", id, json!({}), &command)
     }
@@ -178,8 +183,8 @@ impl MemoryFolder {
         context: &Context,
         id: u32,
         output: Option<&Value>,
-        artifacts: Vec<Artifact>,
-    ) -> Result<ChangeOutcome<Memory>, Error> {
+        artifacts: Vec<TaskArtifact>,
+    ) -> Result<ChangeOutcome<TaskMemory>, Error> {
         let output = output.map(Value::to_string);
         check_size("output", output.as_deref().unwrap_or_default())?;
         let command = Command::StepComplete {
@@ -207,10 +212,10 @@ impl MemoryFolder {
         let facts = json!({ "type": kind.name() });
         let changed = self.on_step(context, "STEP_FAIL", id, facts, &command)?;
         let task = changed.state.current.as_ref();
-        let error = task.and_then(|task| task.plan.step(id)?.error.as_ref());
+        let error = task.and_then(|task| task.plan.find_step(id)?.error.as_ref());
         let failed = StepFailed {
             tries: error.map_or(0, |error| error.retries),
-            escalated: task.is_some_and(|task| task.status == TaskStatus::Failed),
+            escalated: task.is_some_and(|task| task.status == PlanTaskStatus::Failed),
         };
         Ok(changed.with_state(failed))
     }
@@ -221,7 +226,7 @@ impl MemoryFolder {
         trigger: &'static str,
         facts: Value,
         command: &Command,
-    ) -> Result<ChangeOutcome<Memory>, Error> {
+    ) -> Result<ChangeOutcome<TaskMemory>, Error> {
         self.execute_command(context, ("task", trigger), facts, command)
     }
 
@@ -232,7 +237,7 @@ impl MemoryFolder {
         id: u32,
         mut facts: Value,
         command: &Command,
-    ) -> Result<ChangeOutcome<Memory>, Error> {
+    ) -> Result<ChangeOutcome<TaskMemory>, Error> {
         facts["step"] = json!(id);
         self.execute_command(context, ("step", trigger), facts, command)
     }

@@ -5,7 +5,7 @@ use super::verbs::Orchestration;
 use crate::context::Context;
 use crate::error::Error;
 use crate::files::FileView;
-use bowline_machines::orchestrate::{Run, Status};
+use bowline_machines::orchestrate::{NodeStatus, OrchestrationState};
 use std::path::PathBuf;
 
 /// Differences between plan and state file in one phase.
@@ -44,15 +44,15 @@ impl Orchestration {
         let both = merge_plan(&view.document, &plan.file, CountedTicks::None);
         let both = both.unwrap_or_else(|| alone.clone());
         let mut phases = Vec::new();
-        for &phase in both.graph().phases() {
+        for &phase in both.graph().phase_numbers() {
             let ids = both.graph().tasks_of(phase);
             let those = |wanted: &dyn Fn(&str) -> bool| -> Vec<String> {
                 let found = ids.iter().filter(|id| wanted(id));
                 found.map(ToString::to_string).collect()
             };
-            let done = |run: &Run, id: &str| {
-                let node = run.node(id);
-                node.is_some_and(|node| node.status == Status::Completed)
+            let done = |run: &OrchestrationState, id: &str| {
+                let node = run.find_node(id);
+                node.is_some_and(|node| node.status == NodeStatus::Completed)
             };
             let ticked = |id: &str| plan.file.task(id).map(|task| task.done);
             let difference = PhaseDifference {

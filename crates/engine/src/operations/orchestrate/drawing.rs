@@ -7,7 +7,9 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::kinds::FileKind;
 use crate::rebuild::run_of;
-use bowline_machines::orchestrate::{Config, Graph, Id, Run, Status};
+use bowline_machines::orchestrate::{
+    NodeId, NodeStatus, OrchestrationLimits, OrchestrationState, TaskGraph,
+};
 use bowline_words::Lang;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -51,7 +53,7 @@ impl Orchestration {
                 let plan = self.read_plan(context)?;
                 plan.check_usable()?;
                 let now = context.now_for(FileKind::Orchestrate);
-                let run = run_of(&plan.file, Config::default(), now);
+                let run = run_of(&plan.file, OrchestrationLimits::default(), now);
                 let run = run.ok_or_else(|| Error::NoPlan {
                     path: plan.path.clone(),
                 })?;
@@ -77,13 +79,13 @@ impl Orchestration {
 
 /// Returns the earliest step of each task, counted from 1: after its dependencies and after earlier
 /// phases.
-fn earliest_steps(graph: &Graph) -> HashMap<Id, usize> {
-    let mut steps: HashMap<Id, usize> = HashMap::with_capacity(graph.len());
+fn earliest_steps(graph: &TaskGraph) -> HashMap<NodeId, usize> {
+    let mut steps: HashMap<NodeId, usize> = HashMap::with_capacity(graph.len());
     let mut reached = 0;
-    for &phase in graph.phases() {
+    for &phase in graph.phase_numbers() {
         let members = graph.tasks_of(phase);
-        let inside = |id: &Id| graph.phase_of(id) == Some(phase);
-        let mut waits: HashMap<Id, usize> = HashMap::new();
+        let inside = |id: &NodeId| graph.phase_of(id) == Some(phase);
+        let mut waits: HashMap<NodeId, usize> = HashMap::new();
         let mut open = Vec::new();
         for id in &members {
             let needs = graph.dependencies_of(id);
@@ -113,15 +115,15 @@ fn earliest_steps(graph: &Graph) -> HashMap<Id, usize> {
 }
 
 /// Returns the longest chain of dependent tasks; of equally long ones, the first in the plan.
-fn critical_path(graph: &Graph, steps: &HashMap<Id, usize>) -> Vec<Id> {
-    let mut first: HashMap<usize, &Id> = HashMap::new();
+fn critical_path(graph: &TaskGraph, steps: &HashMap<NodeId, usize>) -> Vec<NodeId> {
+    let mut first: HashMap<usize, &NodeId> = HashMap::new();
     for id in graph.ids() {
         first.entry(steps[id]).or_insert(id);
     }
     let mut path = Vec::new();
     let mut step = first.keys().copied().max().unwrap_or(0);
     while step > 0 {
-        let behind = path.last().and_then(|id: &Id| {
+        let behind = path.last().and_then(|id: &NodeId| {
             let needs = graph.dependencies_of(id).into_iter();
             let mut needs = needs.filter(|need| steps[need] == step);
             needs.next()
@@ -139,21 +141,21 @@ fn critical_path(graph: &Graph, steps: &HashMap<Id, usize>) -> Vec<Id> {
 
 /// Contents of a drawing, independent of its format.
 pub(super) struct GraphSketch<'r> {
-    pub(super) run: &'r Run,
+    pub(super) run: &'r OrchestrationState,
     plan: Option<&'r PlanFile>,
-    pub(super) tasks: Vec<Id>,
-    numbers: HashMap<Id, usize>,
-    pub(super) steps: HashMap<Id, usize>,
-    critical: Vec<Id>,
-    pub(super) marked: HashSet<Id>,
+    pub(super) tasks: Vec<NodeId>,
+    numbers: HashMap<NodeId, usize>,
+    pub(super) steps: HashMap<NodeId, usize>,
+    critical: Vec<NodeId>,
+    pub(super) marked: HashSet<NodeId>,
 }
 
 impl<'r> GraphSketch<'r> {
-    fn from_run(run: &'r Run, plan: Option<&'r PlanFile>) -> Self {
+    fn from_run(run: &'r OrchestrationState, plan: Option<&'r PlanFile>) -> Self {
         let graph = run.graph();
         let steps = earliest_steps(graph);
         let critical = critical_path(graph, &steps);
-        let tasks: Vec<Id> = graph.ids().iter().take(DRAWN_MAX).cloned().collect();
+        let tasks: Vec<NodeId> = graph.ids().iter().take(DRAWN_MAX).cloned().collect();
         GraphSketch {
             numbers: tasks
                 .iter()
@@ -191,10 +193,10 @@ impl<'r> GraphSketch<'r> {
         name_with_title(&format!("Phase {phase}"), self.phase_title(phase))
     }
 
-    pub(super) fn task_status(&self, id: &str) -> Status {
+    pub(super) fn task_status(&self, id: &str) -> NodeStatus {
         self.run
-            .node(id)
-            .map_or(Status::Pending, |node| node.status)
+            .find_node(id)
+            .map_or(NodeStatus::Pending, |node| node.status)
     }
 
     fn colour(&self, id: &str) -> &'static str {
@@ -203,7 +205,7 @@ impl<'r> GraphSketch<'r> {
 
     /// Returns the edges between drawn tasks, each with true if it is on the critical path.
     pub(super) fn edges(&self) -> Vec<(usize, usize, bool)> {
-        let follows: HashSet<(&Id, &Id)> = self
+        let follows: HashSet<(&NodeId, &NodeId)> = self
             .critical
             .iter()
             .zip(self.critical.iter().skip(1))
@@ -220,14 +222,14 @@ impl<'r> GraphSketch<'r> {
     }
 
     /// Returns the drawn tasks of every phase, with their numbers.
-    pub(super) fn drawn_phases(&self) -> Vec<(u32, Vec<(usize, &Id)>)> {
+    pub(super) fn drawn_phases(&self) -> Vec<(u32, Vec<(usize, &NodeId)>)> {
         let graph = self.run.graph();
         let of = |phase| {
             let tasks = self.tasks.iter().enumerate();
             let here = tasks.filter(|(_, id)| graph.phase_of(id) == Some(phase));
             (phase, here.collect::<Vec<_>>())
         };
-        let phases = graph.phases().iter().map(|&phase| of(phase));
+        let phases = graph.phase_numbers().iter().map(|&phase| of(phase));
         phases.filter(|(_, tasks)| !tasks.is_empty()).collect()
     }
 
@@ -253,7 +255,7 @@ impl<'r> GraphSketch<'r> {
             let arrow = if critical { "==>" } else { "-->" };
             let _ = writeln!(text, "  t{from} {arrow} t{to}");
         }
-        for status in Status::ALL {
+        for status in NodeStatus::ALL {
             if let Some(id) = self.tasks.iter().find(|id| self.task_status(id) == status) {
                 let _ = writeln!(
                     text,
@@ -324,14 +326,14 @@ pub(super) fn escape_xml(text: &str) -> String {
 }
 
 /// Returns the fill colour of a status.
-pub(super) fn colour(status: Status) -> &'static str {
+pub(super) fn colour(status: NodeStatus) -> &'static str {
     match status {
-        Status::Pending => "#eeeeee",
-        Status::Ready => "#cfe8ff",
-        Status::InProgress => "#fff3bf",
-        Status::Completed => "#d3f9d8",
-        Status::Failed => "#ffc9c9",
-        Status::Blocked => "#ffe3e3",
+        NodeStatus::Pending => "#eeeeee",
+        NodeStatus::Ready => "#cfe8ff",
+        NodeStatus::InProgress => "#fff3bf",
+        NodeStatus::Completed => "#d3f9d8",
+        NodeStatus::Failed => "#ffc9c9",
+        NodeStatus::Blocked => "#ffe3e3",
     }
 }
 

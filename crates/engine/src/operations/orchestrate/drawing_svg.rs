@@ -3,7 +3,7 @@
 
 use super::drawing::{GraphSketch, colour, escape_xml};
 use super::timeline_svg::{cut_to_columns, text_columns};
-use bowline_machines::orchestrate::Status;
+use bowline_machines::orchestrate::NodeStatus;
 use bowline_words::Lang;
 use bowline_words::message::{Label, Status as StatusWord};
 use std::collections::BTreeMap;
@@ -151,7 +151,10 @@ impl GraphSketch<'_> {
             true => (3, "#1864ab"),
             false => (1, "#868e96"),
         };
-        let (title, word) = (self.task_title(id), StatusWord::of(status.name()).say(lang));
+        let (title, word) = (
+            self.task_title(id),
+            StatusWord::from_word(status.name()).say(lang),
+        );
         let told = format!("{id} · {word}\n{title}");
         let _ = writeln!(
             text,
@@ -188,8 +191,8 @@ fn edge_path(from: TaskPosition, to: TaskPosition) -> String {
 
 fn draw_legend(text: &mut String, y: usize, lang: Lang) {
     let mut x = EDGE;
-    let words = Status::ALL.map(|status| {
-        let word = StatusWord::of(status.name()).say(lang);
+    let words = NodeStatus::ALL.map(|status| {
+        let word = StatusWord::from_word(status.name()).say(lang);
         (colour(status), "#868e96", 1, word)
     });
     let chain = ("#ffffff", "#1864ab", 3, Label::LongestChain.say(lang));

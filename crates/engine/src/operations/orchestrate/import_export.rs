@@ -1,7 +1,7 @@
 //! Imports tasks of other programs as a plan, and exports a run.
 
 use super::verbs::Orchestration;
-use super::{PlanFile, Status};
+use super::{NodeStatus, PlanFile};
 use crate::context::Context;
 use crate::error::Error;
 use crate::rebuild::TASKS_FILES;
@@ -9,8 +9,8 @@ use crate::words::{cannot_be_read, display_path};
 use crate::workspace;
 use bowline_formats::import::{self, BacklogFile, ImportError, ImportSource, PlanImport};
 use bowline_formats::tasks_md::{self, TaskId, TaskProgress, TasksFile, TickError, set_ticks};
-use bowline_machines::orchestrate::Run;
-use bowline_statefiles::write_whole;
+use bowline_machines::orchestrate::OrchestrationState;
+use bowline_statefiles::write_atomically;
 use bowline_words::message::{Advice, Unplaced, Why, Wrong};
 use serde_json::{Value, json};
 use std::io::Read as _;
@@ -131,7 +131,7 @@ pub fn save_file(context: &Context, path: &Path, text: &str, force: bool) -> Res
     }
     match context.dry_run {
         true => Ok(()),
-        false => write_whole(&*context.disk, path, text.as_bytes(), None).map_err(Error::File),
+        false => write_atomically(&*context.disk, path, text.as_bytes(), None).map_err(Error::File),
     }
 }
 
@@ -408,13 +408,13 @@ impl Orchestration {
     }
 }
 
-fn is_completed(run: &Run, id: &str) -> bool {
-    run.node(id)
-        .is_some_and(|node| node.status == Status::Completed)
+fn is_completed(run: &OrchestrationState, id: &str) -> bool {
+    run.find_node(id)
+        .is_some_and(|node| node.status == NodeStatus::Completed)
 }
 
 /// Returns the plan with the run's ticks in its own layout, and the completed tasks without a box.
-fn ticked_text(plan: &PlanFile, run: &Run) -> (String, Vec<String>) {
+fn ticked_text(plan: &PlanFile, run: &OrchestrationState) -> (String, Vec<String>) {
     let (mut changes, mut unticked) = (Vec::new(), Vec::new());
     for task in &plan.file.tasks {
         let (id, done) = (task.id.as_str(), is_completed(run, task.id.as_str()));
@@ -432,10 +432,10 @@ fn ticked_text(plan: &PlanFile, run: &Run) -> (String, Vec<String>) {
 }
 
 /// Writes a plan from the state file alone.
-fn drawn_up(run: &Run, project: String) -> String {
+fn drawn_up(run: &OrchestrationState, project: String) -> String {
     let graph = run.graph();
     let phases: Vec<import::ImportedPhase> = graph
-        .phases()
+        .phase_numbers()
         .iter()
         .map(|&number| import::ImportedPhase {
             number,
@@ -444,26 +444,30 @@ fn drawn_up(run: &Run, project: String) -> String {
         })
         .collect();
     let id = |id: &str| TaskId::new(id).ok();
-    let tasks = graph.phases().iter().enumerate().flat_map(|(at, &phase)| {
-        let tasks = graph.tasks_of(phase).into_iter();
-        tasks.filter_map(move |name| {
-            let needs = graph.dependencies_of(&name);
-            let status = run.node(&name).map(|node| node.status);
-            Some(import::ImportedTask {
-                id: id(&name)?,
-                phase: at,
-                title: String::new(),
-                progress: match status {
-                    Some(Status::Completed) => TaskProgress::Done,
-                    Some(Status::InProgress) => TaskProgress::InProgress,
-                    _ => TaskProgress::Open,
-                },
-                assignee: None,
-                needs: needs.iter().filter_map(|it| id(it)).collect(),
-                text: String::new(),
+    let tasks = graph
+        .phase_numbers()
+        .iter()
+        .enumerate()
+        .flat_map(|(at, &phase)| {
+            let tasks = graph.tasks_of(phase).into_iter();
+            tasks.filter_map(move |name| {
+                let needs = graph.dependencies_of(&name);
+                let status = run.find_node(&name).map(|node| node.status);
+                Some(import::ImportedTask {
+                    id: id(&name)?,
+                    phase: at,
+                    title: String::new(),
+                    progress: match status {
+                        Some(NodeStatus::Completed) => TaskProgress::Done,
+                        Some(NodeStatus::InProgress) => TaskProgress::InProgress,
+                        _ => TaskProgress::Open,
+                    },
+                    assignee: None,
+                    needs: needs.iter().filter_map(|it| id(it)).collect(),
+                    text: String::new(),
+                })
             })
-        })
-    });
+        });
     let plan = PlanImport {
         project: Some(project),
         preface: String::new(),
@@ -474,12 +478,12 @@ fn drawn_up(run: &Run, project: String) -> String {
     import::write_plan(&plan).map_or_else(|_| String::new(), |(text, _)| text)
 }
 
-fn run_json(run: &Run, plan: Option<&PlanFile>, project: &str) -> Value {
+fn run_json(run: &OrchestrationState, plan: Option<&PlanFile>, project: &str) -> Value {
     let graph = run.graph();
     let at =
         |time: Option<bowline_machines::Timestamp>| time.map(bowline_formats::time::format_utc);
     let tasks = graph.ids().iter().map(|id| {
-        let node = run.node(id);
+        let node = run.find_node(id);
         let task = plan.and_then(|plan| plan.file.task(id));
         json!({
             "id": &**id,
@@ -493,13 +497,13 @@ fn run_json(run: &Run, plan: Option<&PlanFile>, project: &str) -> Value {
             "error": node.and_then(|node| node.error.as_deref()),
         })
     });
-    let phases = graph.phases().iter().map(|&number| {
+    let phases = graph.phase_numbers().iter().map(|&number| {
         let heading = plan.and_then(|plan| plan.file.phases.iter().find(|it| it.number == number));
-        let phase = run.phase(number);
+        let phase = run.find_phase(number);
         json!({
             "number": number,
             "title": heading.map(|it| &it.title),
-            "finished": phase.is_some_and(|it| it.finished()),
+            "finished": phase.is_some_and(|it| it.is_finished()),
             "startedAt": at(phase.and_then(|it| it.started_at)),
             "completedAt": at(phase.and_then(|it| it.completed_at)),
         })

@@ -14,7 +14,7 @@ mod timeline;
 mod timeline_svg;
 mod verbs;
 
-pub use bowline_machines::orchestrate::Status;
+pub use bowline_machines::orchestrate::NodeStatus;
 pub use compare::{PhaseDifference, PlanComparison};
 pub use drawing::{DRAWN_MAX, DrawingFormat, RenderedGraph};
 pub use import_export::{
@@ -72,7 +72,10 @@ impl RunOverview {
             return self.summary.done;
         };
         // A file that names no completed task stores only phases.
-        let listed = !self.summary.ids_with_status(Status::Completed).is_empty();
+        let listed = !self
+            .summary
+            .ids_with_status(NodeStatus::Completed)
+            .is_empty();
         let phases = &self.summary.phases_done;
         let passed = plan
             .file

@@ -1,7 +1,7 @@
 //! Notifications about a run. They are stored in the journal with the change that caused them until
 //! they are delivered or given up: a crash loses none, but one may be sent twice.
 
-use bowline_machines::orchestrate::{Effect, Event, Run, Status};
+use bowline_machines::orchestrate::{Effect, NodeStatus, OrchestrationEvent, OrchestrationState};
 use serde::{Deserialize, Serialize};
 
 /// Kind of notification.
@@ -59,12 +59,15 @@ pub struct RunNotification {
 
 impl RunNotification {
     /// Returns the notification that a run begins.
-    pub fn run_started(run: &Run) -> RunNotification {
+    pub fn run_started(run: &OrchestrationState) -> RunNotification {
         notification_of(run, NotificationKind::Started)
     }
 
     /// Returns the notifications for the effects of a change.
-    pub(super) fn from_effects(effects: &[Effect], run: &Run) -> Vec<RunNotification> {
+    pub(super) fn from_effects(
+        effects: &[Effect],
+        run: &OrchestrationState,
+    ) -> Vec<RunNotification> {
         let events = effects.iter().filter_map(|effect| match effect {
             Effect::Notify(event) => Some(event),
             Effect::TickTask(_)
@@ -72,30 +75,30 @@ impl RunNotification {
             | Effect::Blocked(_)
             | Effect::PhaseReached(_) => None,
         });
-        let one = |event: &Event| match event {
-            Event::TaskDone(id) => RunNotification {
+        let one = |event: &OrchestrationEvent| match event {
+            OrchestrationEvent::TaskDone(id) => RunNotification {
                 tasks: vec![id.to_string()],
                 ..notification_of(run, NotificationKind::TaskDone)
             },
-            Event::TaskFailed(id) => RunNotification {
+            OrchestrationEvent::TaskFailed(id) => RunNotification {
                 tasks: vec![id.to_string()],
                 error: run
-                    .node(id)
+                    .find_node(id)
                     .and_then(|node| node.error.as_deref().map(str::to_owned)),
                 ..notification_of(run, NotificationKind::TaskFailed)
             },
-            Event::PhaseDone(phase) => RunNotification {
+            OrchestrationEvent::PhaseDone(phase) => RunNotification {
                 phase: Some(*phase),
                 ..notification_of(run, NotificationKind::PhaseDone)
             },
-            Event::PhaseNotLanded(phase) => RunNotification {
+            OrchestrationEvent::PhaseNotLanded(phase) => RunNotification {
                 phase: Some(*phase),
                 ..notification_of(run, NotificationKind::PhaseNotLanded)
             },
-            Event::AllDone => notification_of(run, NotificationKind::AllDone),
-            Event::Stalled => RunNotification {
+            OrchestrationEvent::AllDone => notification_of(run, NotificationKind::AllDone),
+            OrchestrationEvent::Stalled => RunNotification {
                 tasks: run
-                    .ids(Status::Failed)
+                    .ids_with_status(NodeStatus::Failed)
                     .iter()
                     .map(ToString::to_string)
                     .collect(),
@@ -106,7 +109,7 @@ impl RunNotification {
     }
 }
 
-fn notification_of(run: &Run, news: NotificationKind) -> RunNotification {
+fn notification_of(run: &OrchestrationState, news: NotificationKind) -> RunNotification {
     let metrics = run.metrics();
     RunNotification {
         news,

@@ -16,8 +16,13 @@ use bowline_formats::orchestrate::{
 };
 use bowline_formats::tasks_md::set_ticks;
 use bowline_machines::Machine as _;
-use bowline_machines::orchestrate::{Command, Config, Effect, Id, OrchestrateMachine, Run, Status};
-use bowline_statefiles::{Change, Held, Step, Written, write_whole};
+use bowline_machines::orchestrate::{
+    Command, Effect, NodeId, NodeStatus, OrchestrateMachine, OrchestrationLimits,
+    OrchestrationState,
+};
+use bowline_statefiles::{
+    BatchStep, DocumentChange, StateFileGuard, WriteOutcome, write_atomically,
+};
 use serde_json::json;
 
 /// Most conflicts with concurrent outside writes before giving up.
@@ -28,10 +33,10 @@ const TRIES_MAX: usize = 5;
 #[derive(Debug)]
 pub struct OwnedOrchestration {
     orchestration: Orchestration,
-    held: Held,
+    held: StateFileGuard,
     /// Number of lines in journals that were removed during this run.
     lost_lines: u64,
-    run: Run,
+    run: OrchestrationState,
     document: JsonDocument,
     plan: Option<PlanFile>,
     /// Versions of the possible plan files at the last check.
@@ -39,7 +44,7 @@ pub struct OwnedOrchestration {
     /// Text of the plan since we ticked it, unless it was changed from outside since.
     ticked: Option<String>,
     /// Changes that are decided but not durable yet.
-    staged: Vec<Step>,
+    staged: Vec<BatchStep>,
     /// True if changes were committed that the file does not show yet.
     loose: bool,
     /// True if notifications are wanted.
@@ -56,13 +61,13 @@ impl Orchestration {
     pub fn take_ownership(
         &self,
         context: &Context,
-        limits: impl FnOnce(Config) -> Config,
+        limits: impl FnOnce(OrchestrationLimits) -> OrchestrationLimits,
     ) -> Result<OwnedOrchestration, Error> {
         if let Err(Error::Damaged { findings, .. }) = self.file().read_view(context) {
             self.file().restore_damaged(context, &findings)?;
         }
         let request = context.new_request();
-        let held = self.file().file.hold(&request)?;
+        let held = self.file().file.lock_for_writing(&request)?;
         let Some(text) = held.snapshot().text()?.map(str::to_owned) else {
             return Err(self.file().no_file());
         };
@@ -75,8 +80,8 @@ impl Orchestration {
             .as_ref()
             .and_then(|plan| merge_plan(&document, &plan.file, CountedTicks::OfNewTasks))
             .unwrap_or(read.state);
-        let config = limits(run.config());
-        let run = run.with_config(config);
+        let config = limits(run.run_limits());
+        let run = run.with_limits(config);
         let mut owned = OwnedOrchestration {
             orchestration: self.clone(),
             held,
@@ -104,7 +109,7 @@ impl Orchestration {
 
 impl OwnedOrchestration {
     /// Returns the current run.
-    pub fn run(&self) -> &Run {
+    pub fn run(&self) -> &OrchestrationState {
         &self.run
     }
 
@@ -130,7 +135,7 @@ impl OwnedOrchestration {
     }
 
     /// Returns the task that a name refers to.
-    pub fn resolve_task(&self, name: &str) -> Result<Id, Error> {
+    pub fn resolve_task(&self, name: &str) -> Result<NodeId, Error> {
         resolve_task(self.run.graph(), name)
     }
 
@@ -149,7 +154,7 @@ impl OwnedOrchestration {
         let step = RecordedStep { at, command };
         let request = context.new_request();
         let file = self.orchestration.file();
-        let step = Step {
+        let step = BatchStep {
             id: request.id.clone(),
             at: request.at.clone(),
             logical: raw_step(&step),
@@ -169,7 +174,8 @@ impl OwnedOrchestration {
         if self.staged.is_empty() {
             return Ok(());
         }
-        self.held.commit(&context.new_request(), &self.staged)?;
+        self.held
+            .commit_steps(&context.new_request(), &self.staged)?;
         let (last, count) = (self.held.snapshot().seq, self.staged.len());
         self.staged.clear();
         self.loose = true;
@@ -188,7 +194,7 @@ impl OwnedOrchestration {
             .orchestration
             .file()
             .file
-            .hold(&context.new_request())?;
+            .lock_for_writing(&context.new_request())?;
         self.lost_lines = self.sequence();
         self.held = held;
         self.read_theirs()?;
@@ -205,7 +211,7 @@ impl OwnedOrchestration {
     fn stage_notifications(
         &mut self,
         effects: &[Effect],
-        run: &Run,
+        run: &OrchestrationState,
     ) -> Option<Box<serde_json::value::RawValue>> {
         let news = RunNotification::from_effects(effects, run);
         if !self.announces || news.is_empty() {
@@ -236,7 +242,8 @@ impl OwnedOrchestration {
 
     /// Settles the notifications of a line: they were delivered or given up.
     pub fn settle_notifications(&mut self, context: &Context, seq: u64) -> Result<(), Error> {
-        self.held.effects_done(&context.new_request(), &[seq])?;
+        self.held
+            .record_executed_effects(&context.new_request(), &[seq])?;
         Ok(())
     }
 
@@ -253,24 +260,24 @@ impl OwnedOrchestration {
         }
         let request = context.new_request();
         let text = self.next_document(context).text().to_owned();
-        let written = match self.held.write(&request, &text) {
+        let written = match self.held.write_document(&request, &text) {
             Err(_) if self.held.is_removed() => return self.hold_again(context),
             written => written?,
         };
         match written {
-            Written::Done { .. } => {
+            WriteOutcome::Done { .. } => {
                 self.document = JsonDocument::parse(text.as_bytes())
                     .map_err(|_| self.orchestration.unreadable_error())?;
                 self.loose = false;
                 Ok(())
             }
-            Written::Theirs => self.adopt_edit(context),
+            WriteOutcome::Theirs => self.adopt_edit(context),
         }
     }
 
     /// Ticks tasks in the plan of the project's own checkout, unless a merge has done so. The plan
     /// is read and written once; tasks without a box are left out.
-    pub fn tick_tasks(&mut self, context: &Context, ids: &[Id]) -> Result<(), Error> {
+    pub fn tick_tasks(&mut self, context: &Context, ids: &[NodeId]) -> Result<(), Error> {
         let told = orchestrate::plan_file(self.document.value());
         let Some(plan) = super::find_plan(self.orchestration.root(), told)? else {
             return Ok(());
@@ -280,7 +287,7 @@ impl OwnedOrchestration {
             .as_ref()
             .or(self.plan.as_ref().map(|it| &it.text));
         let ours = known == Some(&plan.text);
-        let there = |id: &&Id| {
+        let there = |id: &&NodeId| {
             plan.file
                 .task(id)
                 .is_some_and(|task| !task.marks.is_empty())
@@ -288,7 +295,7 @@ impl OwnedOrchestration {
         let ticks = ids.iter().filter(there).map(|id| (&**id, true));
         match set_ticks(&plan.text, ticks) {
             Ok(text) if text != plan.text => {
-                write_whole(&*context.disk, &plan.path, text.as_bytes(), None)?;
+                write_atomically(&*context.disk, &plan.path, text.as_bytes(), None)?;
                 if ours {
                     self.seen = self.orchestration.plan_stamps(&self.document);
                     self.ticked = Some(text);
@@ -320,7 +327,7 @@ impl OwnedOrchestration {
             .as_ref()
             .and_then(|plan| merge_plan(&self.document, &plan.file, CountedTicks::OfNewTasks));
         self.plan = plan;
-        let Some(run) = run.map(|run| run.with_config(self.run.config())) else {
+        let Some(run) = run.map(|run| run.with_limits(self.run.run_limits())) else {
             return Ok(false);
         };
         let changed = run.graph() != self.run.graph();
@@ -348,23 +355,23 @@ impl OwnedOrchestration {
         let request = context.new_request();
         for _ in 0..TRIES_MAX {
             let next = self.next_document(context);
-            let word = OrchestrateMachine::status(&self.run);
+            let word = OrchestrateMachine::status_name(&self.run);
             let moved = ChangeRecord::new("run", trigger, Some(word.into()), word);
             let file = self.orchestration.file();
-            let change = Change {
+            let change = DocumentChange {
                 transition: Some(file.transition_line(context, next.value(), &moved)),
-                ..Change::to(next.text())
+                ..DocumentChange::replace_with(next.text())
             };
-            match self.held.replace(&request, &change)? {
-                Written::Done { .. } => {
+            match self.held.replace_document(&request, &change)? {
+                WriteOutcome::Done { .. } => {
                     self.document = next;
                     self.loose = false;
                     return Ok(());
                 }
-                Written::Theirs => self.read_theirs()?,
+                WriteOutcome::Theirs => self.read_theirs()?,
             }
         }
-        Err(Error::File(bowline_statefiles::Error::Contended {
+        Err(Error::File(bowline_statefiles::StateFileError::Contended {
             path: self.orchestration.file().path.clone(),
             tries: TRIES_MAX,
         }))
@@ -375,13 +382,15 @@ impl OwnedOrchestration {
     fn adopt_edit(&mut self, context: &Context) -> Result<(), Error> {
         self.read_theirs()?;
         let theirs = OrchestrateFile::read_state(&self.document)
-            .map(|read| read.state.ids(Status::Completed));
-        let done: Vec<Id> = theirs
+            .map(|read| read.state.ids_with_status(NodeStatus::Completed));
+        let done: Vec<NodeId> = theirs
             .unwrap_or_default()
             .into_iter()
             .filter(|id| {
-                let ours = self.run.node(id).map(|node| node.status);
-                ours.is_some_and(|ours| ours != Status::Completed && ours != Status::InProgress)
+                let ours = self.run.find_node(id).map(|node| node.status);
+                ours.is_some_and(|ours| {
+                    ours != NodeStatus::Completed && ours != NodeStatus::InProgress
+                })
             })
             .collect();
         let at = context.now_for(FileKind::Orchestrate);
@@ -412,9 +421,10 @@ impl OwnedOrchestration {
         Ok(())
     }
 
-    fn change_record(&self, command: &Command, next: &Run) -> ChangeRecord {
-        let task = |id: &Id, trigger| {
-            let status = |run: &Run| run.node(id).map_or("", |node| node.status.name());
+    fn change_record(&self, command: &Command, next: &OrchestrationState) -> ChangeRecord {
+        let task = |id: &NodeId, trigger| {
+            let status =
+                |run: &OrchestrationState| run.find_node(id).map_or("", |node| node.status.name());
             ChangeRecord::new(
                 "task",
                 trigger,
@@ -439,10 +449,15 @@ impl OwnedOrchestration {
             Command::Retry { id } => task(id, "RETRY").with_metadata(json!({ "task": &**id })),
             Command::Lost { gone } => match gone.first() {
                 Some(id) => task(id, "LOST").with_metadata(json!({ "task": &**id, "tasks": gone })),
-                None => ChangeRecord::new("run", "LOST", None, OrchestrateMachine::status(next)),
+                None => {
+                    ChangeRecord::new("run", "LOST", None, OrchestrateMachine::status_name(next))
+                }
             },
             Command::PhaseFinish { phase, .. } => {
-                let word = |run: &Run| match run.phase(*phase).is_some_and(|it| it.finished()) {
+                let word = |run: &OrchestrationState| match run
+                    .find_phase(*phase)
+                    .is_some_and(|it| it.is_finished())
+                {
                     true => "finished",
                     false => "complete",
                 };
@@ -451,7 +466,7 @@ impl OwnedOrchestration {
                 moved.with_metadata(json!({ "phase": phase, "git": true }))
             }
             Command::SetWorktree { path } => {
-                let word = OrchestrateMachine::status(next);
+                let word = OrchestrateMachine::status_name(next);
                 let moved = ChangeRecord::new("run", "SET_WORKTREE", Some(word.into()), word);
                 moved.with_metadata(json!({ "worktree": path }))
             }

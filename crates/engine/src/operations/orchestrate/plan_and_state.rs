@@ -4,7 +4,9 @@ use crate::rebuild::node_specs;
 use bowline_formats::json::JsonDocument;
 use bowline_formats::orchestrate::{OrchestrationFacts, read_facts};
 use bowline_formats::tasks_md::TasksFile;
-use bowline_machines::orchestrate::{Facts, Graph, Id, Landing, Run, Status};
+use bowline_machines::orchestrate::{
+    LandingOutcome, NodeId, NodeStatus, OrchestrationState, RunFacts, TaskGraph,
+};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -26,7 +28,7 @@ pub(super) fn merge_plan(
     document: &JsonDocument,
     plan: &TasksFile,
     ticks: CountedTicks,
-) -> Option<Run> {
+) -> Option<OrchestrationState> {
     if plan.blocking_finding().is_some() {
         return None;
     }
@@ -43,35 +45,35 @@ pub(super) fn merge_plan(
     let mut done = landed_tasks(&facts, plan);
     let ticked = plan.tasks.iter().filter(|task| task.done);
     let ticked = ticked.filter(|task| counts(task.id.as_str()));
-    done.extend(ticked.map(|task| Id::from(task.id.as_str())));
+    done.extend(ticked.map(|task| NodeId::from(task.id.as_str())));
     facts
         .claims
-        .extend(done.into_iter().map(|id| (id, Status::Completed)));
+        .extend(done.into_iter().map(|id| (id, NodeStatus::Completed)));
     let failed = facts.claims.iter();
     let failed = failed.filter(|(id, status)| {
-        *status == Status::Failed && !plan.tasks.is_empty() && plan.task(id).is_none()
+        *status == NodeStatus::Failed && !plan.tasks.is_empty() && plan.task(id).is_none()
     });
-    let gone: HashSet<Id> = failed.map(|(id, _)| id.clone()).collect();
+    let gone: HashSet<NodeId> = failed.map(|(id, _)| id.clone()).collect();
     let mut nodes = node_specs(plan);
     nodes.extend(told.into_iter().filter_map(|mut node| {
         node.dependencies.retain(|id| !gone.contains(id));
         (plan.task(&node.id).is_none() && !gone.contains(&node.id)).then_some(node)
     }));
     facts.claims.retain(|(id, _)| !gone.contains(id));
-    let graph = Graph::new(nodes).ok()?;
-    Some(Run::from_facts(Arc::new(graph), &facts))
+    let graph = TaskGraph::new(nodes).ok()?;
+    Some(OrchestrationState::from_facts(Arc::new(graph), &facts))
 }
 
 /// Returns the tasks of finished phases, for a file without lists of tasks.
-fn landed_tasks(facts: &Facts, plan: &TasksFile) -> Vec<Id> {
+fn landed_tasks(facts: &RunFacts, plan: &TasksFile) -> Vec<NodeId> {
     let listed = facts.phases.iter().any(|phase| !phase.tasks.is_empty());
     if listed || !facts.claims.is_empty() {
         return Vec::new();
     }
     let landed = |phase: u32| {
         let mut known = facts.phases.iter().filter(|it| it.number == phase);
-        known.any(|it| it.landing.as_ref().is_some_and(Landing::landed))
+        known.any(|it| it.landing.as_ref().is_some_and(LandingOutcome::has_landed))
     };
     let tasks = plan.tasks.iter().filter(|task| landed(task.phase));
-    tasks.map(|task| Id::from(task.id.as_str())).collect()
+    tasks.map(|task| NodeId::from(task.id.as_str())).collect()
 }

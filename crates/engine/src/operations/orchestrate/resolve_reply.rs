@@ -9,7 +9,7 @@ use bowline_formats::StateFormat as _;
 use bowline_formats::orchestrate::OrchestrateFile;
 use bowline_formats::tasks_md::TaskId;
 use bowline_formats::tasks_md::wire::{ErrorCode, ReadyGroups, ResolveReply};
-use bowline_machines::orchestrate::{Id, Next, Run, next};
+use bowline_machines::orchestrate::{NextWork, NodeId, OrchestrationState, next_work};
 
 /// Returns the reply in the one-line protocol; a failure comes with the error behind it.
 pub fn resolve_reply(
@@ -81,7 +81,7 @@ fn try_resolve(
     };
     let current = run.current_phase();
     Ok(match phase {
-        Some(phase) if !run.graph().phases().contains(&phase) => {
+        Some(phase) if !run.graph().phase_numbers().contains(&phase) => {
             ResolveReply::error_line(ErrorCode::NO_PHASE, &format!("there is no phase {phase}"))
         }
         Some(phase) if phase < current || run.all_done() => ResolveReply::PhaseDone(phase),
@@ -93,20 +93,20 @@ fn try_resolve(
     })
 }
 
-fn reply_for_run(run: &Run) -> ResolveReply {
-    match next(run) {
-        Next::Ready(ids) => {
+fn reply_for_run(run: &OrchestrationState) -> ResolveReply {
+    match next_work(run) {
+        NextWork::Ready(ids) => {
             let ids = ids.iter().filter_map(|id| TaskId::new(id).ok());
             ReadyGroups::now(ids).map_or(ResolveReply::Wait, ResolveReply::Ready)
         }
-        Next::Wait => ResolveReply::Wait,
-        Next::PhaseDone(phase) => ResolveReply::PhaseDone(phase),
-        Next::AllDone => ResolveReply::AllDone,
-        Next::Stalled(ids) => stalled_reply(&ids),
+        NextWork::Wait => ResolveReply::Wait,
+        NextWork::PhaseDone(phase) => ResolveReply::PhaseDone(phase),
+        NextWork::AllDone => ResolveReply::AllDone,
+        NextWork::Stalled(ids) => stalled_reply(&ids),
     }
 }
 
-fn stalled_reply(ids: &[Id]) -> ResolveReply {
+fn stalled_reply(ids: &[NodeId]) -> ResolveReply {
     let ids = ids.iter().filter_map(|id| TaskId::new(id).ok());
     ResolveReply::Stalled(ids.collect())
 }

@@ -8,7 +8,7 @@ use crate::history;
 use bowline_formats::time;
 use bowline_formats::transition::Transition;
 use bowline_machines::Timestamp;
-use bowline_machines::orchestrate::{Id, Run, Status};
+use bowline_machines::orchestrate::{NodeId, NodeStatus, OrchestrationState};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 
@@ -50,7 +50,7 @@ pub struct TaskBar {
     /// Title in the plan, or an empty text.
     pub title: String,
     pub phase: u32,
-    pub status: Status,
+    pub status: NodeStatus,
     /// Attempts, the oldest first.
     pub tries: Vec<TimelineTry>,
     /// True if it is on the chain of tasks that determined the length of the run.
@@ -129,14 +129,14 @@ impl Orchestration {
         };
         let graph = run.graph();
         let mut bars = Vec::with_capacity(graph.len());
-        for &phase in graph.phases() {
+        for &phase in graph.phase_numbers() {
             for id in graph.tasks_of(phase) {
-                let node = run.node(&id);
-                let status = node.map_or(Status::Pending, |node| node.status);
+                let node = run.find_node(&id);
+                let status = node.map_or(NodeStatus::Pending, |node| node.status);
                 let mut tries = tries.remove(&*id).unwrap_or_default();
                 // A start that only the file knows.
                 if tries.is_empty()
-                    && status == Status::InProgress
+                    && status == NodeStatus::InProgress
                     && let Some(from) = node.and_then(|node| node.started_at)
                 {
                     tries.push(TimelineTry {
@@ -161,7 +161,7 @@ impl Orchestration {
         for bar in &mut bars {
             bar.critical = marked.contains(bar.id.as_str());
         }
-        let lanes = graph.phases().iter().map(|&number| {
+        let lanes = graph.phase_numbers().iter().map(|&number| {
             let headings = plan.as_ref().map(|plan| &plan.file.phases);
             let heading = headings.and_then(|all| all.iter().find(|it| it.number == number));
             let spans = || bars.iter().filter(move |it| it.phase == number);
@@ -235,15 +235,18 @@ fn tries_of(lines: &[Transition], now: Timestamp) -> HashMap<String, Vec<Timelin
 }
 
 /// Ends an attempt that the history leaves open if the task is no longer in progress.
-fn close_open_tries(tries: &mut [TimelineTry], status: Status) {
-    if status == Status::InProgress {
+fn close_open_tries(tries: &mut [TimelineTry], status: NodeStatus) {
+    if status == NodeStatus::InProgress {
         return;
     }
     for open in tries.iter_mut().filter(|it| it.end == TryEnd::Running) {
         open.end = match status {
-            Status::Completed => TryEnd::Done,
-            Status::Failed => TryEnd::Failed,
-            Status::Pending | Status::Ready | Status::InProgress | Status::Blocked => TryEnd::Lost,
+            NodeStatus::Completed => TryEnd::Done,
+            NodeStatus::Failed => TryEnd::Failed,
+            NodeStatus::Pending
+            | NodeStatus::Ready
+            | NodeStatus::InProgress
+            | NodeStatus::Blocked => TryEnd::Lost,
         };
         open.to = open.from;
     }
@@ -251,7 +254,7 @@ fn close_open_tries(tries: &mut [TimelineTry], status: Status) {
 
 /// Returns the chain of tasks that leads to the last end: before each task, the one it waited for
 /// that ended last.
-fn critical_chain(run: &Run, bars: &[TaskBar]) -> Vec<String> {
+fn critical_chain(run: &OrchestrationState, bars: &[TaskBar]) -> Vec<String> {
     let places: HashMap<&str, usize> = bars
         .iter()
         .enumerate()
@@ -280,7 +283,7 @@ fn critical_chain(run: &Run, bars: &[TaskBar]) -> Vec<String> {
         .max_by_key(|&at| ends(at));
     while let Some(at) = current {
         path.push(bars[at].id.clone());
-        let id: Id = bars[at].id.as_str().into();
+        let id: NodeId = bars[at].id.as_str().into();
         let needs = graph.dependencies_of(&id);
         let needs = needs.iter().filter_map(|need| places.get(&**need).copied());
         // A phase follows all of the previous one.

@@ -244,7 +244,7 @@ fn draw_task_row(text: &mut String, axis: &TimeAxis, bar: &TaskBar, y: f64, lang
         false => ("", NAME_LETTERS),
     };
     let name = format!("{}  {}", bar.id, bar.title);
-    let status = StatusWord::of(bar.status.name()).say(lang);
+    let status = StatusWord::from_word(bar.status.name()).say(lang);
     let _ = writeln!(
         text,
         "<text x=\"28\" y=\"{:.1}\"{weight}>{}<title>{} · {status}</title></text>",
@@ -303,7 +303,9 @@ fn try_tooltip(bar: &TaskBar, at: usize, one: &TimelineTry, lang: Lang) -> Strin
 fn try_end_word(end: TryEnd, lang: Lang) -> String {
     match end {
         TryEnd::Lost => Label::Lost.say(lang),
-        TryEnd::Running | TryEnd::Done | TryEnd::Failed => StatusWord::of(end.name()).say(lang),
+        TryEnd::Running | TryEnd::Done | TryEnd::Failed => {
+            StatusWord::from_word(end.name()).say(lang)
+        }
     }
 }
 

@@ -17,10 +17,11 @@ use bowline_formats::orchestrate::{self, OrchestrateFile, OrchestrationMeta, Run
 use bowline_formats::tasks_md::set_tick;
 use bowline_formats::tasks_md::wire::{DETAIL_CHARS_MAX, OneLine};
 use bowline_machines::orchestrate::{
-    Command, Config, Graph, Id, OrchestrateMachine, PhaseEnd, Refusal, Run, Status,
+    Command, NodeId, NodeStatus, OrchestrateMachine, OrchestrationLimits, OrchestrationState,
+    PhaseEnd, Refusal, TaskGraph,
 };
 use bowline_machines::{Machine as _, RefusalSubject};
-use bowline_statefiles::{ContentHash, write_whole};
+use bowline_statefiles::{ContentHash, write_atomically};
 use bowline_words::message::{self as words, Advice, Wrong};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -49,7 +50,7 @@ impl Default for OrchestrationOptions {
         OrchestrationOptions {
             plan: None,
             mode: RunMode::Normal,
-            parallel: Config::default().max_parallel,
+            parallel: OrchestrationLimits::default().max_parallel,
             project: None,
         }
     }
@@ -134,7 +135,7 @@ impl Orchestration {
         let variable = |name| context.variables.get(name).map(std::ffi::OsStr::to_owned);
         let path = self.file.path.canonicalize();
         let path = path.unwrap_or_else(|_| self.file.path.clone());
-        let key = ContentHash::of(path.as_os_str().as_encoded_bytes());
+        let key = ContentHash::of_bytes(path.as_os_str().as_encoded_bytes());
         bowline_gate::locate::state_home_in(variable)
             .join("bowline/orchestrate")
             .join(key.to_string())
@@ -163,16 +164,19 @@ impl Orchestration {
     }
 
     /// Returns the run in the state file alone.
-    pub(super) fn run_without_plan(&self, view: &FileView) -> Result<Run, Error> {
+    pub(super) fn run_without_plan(&self, view: &FileView) -> Result<OrchestrationState, Error> {
         Ok(self.parse_document(&view.document)?.state)
     }
 
-    fn parse_document(&self, document: &JsonDocument) -> Result<ReadResult<Run>, Error> {
+    fn parse_document(
+        &self,
+        document: &JsonDocument,
+    ) -> Result<ReadResult<OrchestrationState>, Error> {
         OrchestrateFile::read_state(document).map_err(|findings| self.file.damaged_error(findings))
     }
 
     /// Returns the view of the file and the run merged with its plan, on which every verb is based.
-    pub fn read_run(&self, context: &Context) -> Result<(FileView, Run), Error> {
+    pub fn read_run(&self, context: &Context) -> Result<(FileView, OrchestrationState), Error> {
         let view = self.file.read_view(context)?;
         let plan = self.plan_beside(&view.document);
         let both =
@@ -186,7 +190,7 @@ impl Orchestration {
 
     /// Returns the run of the state file, or if there is none, the run that its plan would begin
     /// with.
-    pub fn prospective_run(&self, context: &Context) -> Result<Run, Error> {
+    pub fn prospective_run(&self, context: &Context) -> Result<OrchestrationState, Error> {
         match self.read_run(context) {
             Err(Error::NoFile { .. }) => {
                 let plan = self.read_plan(context)?;
@@ -239,9 +243,9 @@ impl Orchestration {
     ) -> Result<JsonDocument, Error> {
         plan.check_usable()?;
         let now = context.now_for(FileKind::Orchestrate);
-        let config = Config {
+        let config = OrchestrationLimits {
             max_parallel: begin.parallel,
-            ..Config::default()
+            ..OrchestrationLimits::default()
         };
         let run = run_of(&plan.file, config, now).ok_or_else(|| Error::BadInput {
             message: Wrong::NoGraph {
@@ -287,7 +291,7 @@ impl Orchestration {
     }
 
     fn status_word(&self, document: &JsonDocument) -> Result<&'static str, Error> {
-        Ok(OrchestrateMachine::status(
+        Ok(OrchestrateMachine::status_name(
             &self.parse_document(document)?.state,
         ))
     }
@@ -379,7 +383,10 @@ impl Orchestration {
                 })
             },
             |before, after| {
-                let word = |run: &Run| match run.phase(phase).is_some_and(|it| it.finished()) {
+                let word = |run: &OrchestrationState| match run
+                    .find_phase(phase)
+                    .is_some_and(|it| it.is_finished())
+                {
                     true => "finished",
                     false => "complete",
                 };
@@ -423,7 +430,12 @@ impl Orchestration {
             OrchestrateFile::write_state(&run, &mut value, context.now_for(FileKind::Orchestrate));
             let next = document.reconcile(&value);
             let from = word(document).map(str::to_owned);
-            let moved = ChangeRecord::new("run", "REBUILD", from, OrchestrateMachine::status(&run));
+            let moved = ChangeRecord::new(
+                "run",
+                "REBUILD",
+                from,
+                OrchestrateMachine::status_name(&run),
+            );
             Ok((next, moved.with_metadata(json!({ "plan": plan.path }))))
         })?;
         self.started_outcome(changed)
@@ -436,20 +448,22 @@ impl Orchestration {
         name: &str,
         trigger: &'static str,
         metadata: &Value,
-        command: impl Fn(Id) -> Command,
+        command: impl Fn(NodeId) -> Command,
     ) -> Result<ChangeOutcome<TaskMoved>, Error> {
         let changed = self.execute_command(
             context,
             |run| Ok(command(resolve_task(run.graph(), name)?)),
             |before, after| {
                 let id = resolve_task(before.graph(), name).unwrap_or_else(|_| name.into());
-                let status = |run: &Run| run.node(&id).map_or("", |node| node.status.name());
+                let status = |run: &OrchestrationState| {
+                    run.find_node(&id).map_or("", |node| node.status.name())
+                };
                 let mut metadata = metadata.clone();
                 metadata["task"] = json!(&*id);
                 let from = Some(status(before).into());
                 let mut moved =
                     ChangeRecord::new("task", trigger, from, status(after)).with_metadata(metadata);
-                if status(after) == Status::Completed.name() {
+                if status(after) == NodeStatus::Completed.name() {
                     moved.effects = Some(PendingEffect::Tick {
                         task: id.to_string(),
                         folder: self.folder.clone(),
@@ -460,14 +474,14 @@ impl Orchestration {
         )?;
         let run = &changed.state;
         let id = resolve_task(run.graph(), name).unwrap_or_else(|_| name.into());
-        let node = run.node(&id);
+        let node = run.find_node(&id);
         let metrics = run.metrics();
         let moved = TaskMoved {
             id: id.to_string(),
-            failed: node.is_some_and(|node| node.status == Status::Failed),
+            failed: node.is_some_and(|node| node.status == NodeStatus::Failed),
             attempts: node.map_or(0, |node| node.attempts),
-            attempts_max: run.config().retry_limit,
-            blocked: run.count(Status::Blocked),
+            attempts_max: run.run_limits().retry_limit,
+            blocked: run.count_status(NodeStatus::Blocked),
             done: metrics.completed_count,
             total: metrics.total_tasks,
         };
@@ -477,9 +491,9 @@ impl Orchestration {
     fn execute_command(
         &self,
         context: &Context,
-        command: impl Fn(&Run) -> Result<Command, Error>,
-        describe: impl Fn(&Run, &Run) -> ChangeRecord,
-    ) -> Result<ChangeOutcome<Run>, Error> {
+        command: impl Fn(&OrchestrationState) -> Result<Command, Error>,
+        describe: impl Fn(&OrchestrationState, &OrchestrationState) -> ChangeRecord,
+    ) -> Result<ChangeOutcome<OrchestrationState>, Error> {
         self.file.execute_command_on::<OrchestrateKind>(
             context,
             |document, alone| {
@@ -504,7 +518,7 @@ impl Orchestration {
         }
         let request = context.new_request();
         // Under the lock, so that two processes that tick at once both leave their mark.
-        let mut held = self.file.file.hold(&request)?;
+        let mut held = self.file.file.lock_for_writing(&request)?;
         for pending in self.file.file.pending_effects()? {
             let Some(PendingEffect::Tick { task: id, folder }) =
                 PendingEffect::of_raw(&pending.effects)
@@ -525,7 +539,7 @@ impl Orchestration {
                     continue;
                 }
             }
-            held.effects_done(&request, &[pending.seq])?;
+            held.record_executed_effects(&request, &[pending.seq])?;
         }
         Ok(changed)
     }
@@ -558,7 +572,7 @@ impl Orchestration {
         match set_tick(&plan.text, id, true) {
             Ok(text) if text == plan.text => Ok(None),
             Ok(text) => {
-                write_whole(&*context.disk, &plan.path, text.as_bytes(), None)?;
+                write_atomically(&*context.disk, &plan.path, text.as_bytes(), None)?;
                 Ok(None)
             }
             Err(error) => untold(words::Notice::NotTicked {
@@ -607,11 +621,11 @@ fn shorten_reason(reason: Option<&str>) -> Result<Option<String>, Error> {
 
 /// Returns the task that a name refers to: its id, or the end of exactly one id. A name without a
 /// match is left for the rules to refuse.
-pub(super) fn resolve_task(graph: &Graph, name: &str) -> Result<Id, Error> {
+pub(super) fn resolve_task(graph: &TaskGraph, name: &str) -> Result<NodeId, Error> {
     if graph.contains(name) || name.is_empty() {
         return Ok(name.into());
     }
-    let ends = |id: &&Id| {
+    let ends = |id: &&NodeId| {
         let rest = id.strip_suffix(name);
         rest.is_some_and(|rest| rest.ends_with('-'))
     };

@@ -6,7 +6,7 @@ use crate::files::{FileView, KnownFile};
 use crate::kinds::FileKind;
 use crate::workspace;
 use bowline_formats::thinking::ThinkingSheet;
-use bowline_machines::thinking::Status;
+use bowline_machines::thinking::StageStatus;
 use std::path::{Path, PathBuf};
 
 /// Depth of the search: deeper than any tidy collection of tasks.
@@ -75,10 +75,10 @@ fn progress_of(context: &Context, view: FileView) -> Result<RunProgress, Error> 
 
 /// Returns the sort key of a run: failed ones first, completed ones last.
 fn urgency_rank(standing: &RunProgress) -> u8 {
-    match standing.sheet.run.overall() {
-        Status::Failed => 0,
-        Status::InProgress => 1,
-        Status::Pending => 2,
-        Status::Completed => 3,
+    match standing.sheet.run.overall_status() {
+        StageStatus::Failed => 0,
+        StageStatus::InProgress => 1,
+        StageStatus::Pending => 2,
+        StageStatus::Completed => 3,
     }
 }

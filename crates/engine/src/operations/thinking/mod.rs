@@ -6,7 +6,8 @@ mod stage_worker;
 pub use board::{BoardRow, RunProgress, ThinkingBoard, read_board};
 pub use bowline_formats::thinking::ThinkingSheet;
 pub use bowline_machines::thinking::{
-    Execution, Metric, RETRIES_MAX, Refusal, Run, Stage, StageState, Status,
+    MeasuredOutcome, QualityMetric, RETRIES_MAX, Refusal, StageState, StageStatus,
+    ThinkingRunState, ThinkingStage,
 };
 
 use crate::context::Context;
@@ -19,7 +20,9 @@ use bowline_formats::thinking::{FILE_NAME, new_document};
 use bowline_formats::thinking_settings::{
     self, CORE_VALUES, QUALITY_STANDARDS, QualityStandards, ThinkingSettingsError,
 };
-use bowline_machines::thinking::{AppliedLesson, Check, Command, Criterion, Seen, Weights};
+use bowline_machines::thinking::{
+    AppliedLesson, Command, OutputFiles, ThresholdCheck, ThresholdQuantity, ValueWeights,
+};
 use bowline_words::message::{Advice, Why, Wrong};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -69,9 +72,9 @@ impl ThinkingRun {
     pub fn start_stage(
         &self,
         context: &Context,
-        stage: Stage,
+        stage: ThinkingStage,
         reason: Option<&str>,
-    ) -> Result<ChangeOutcome<Run>, Error> {
+    ) -> Result<ChangeOutcome<ThinkingRunState>, Error> {
         let metadata = match reason {
             Some(reason) => json!({ "stage": stage.name(), "override": reason }),
             None => json!({ "stage": stage.name() }),
@@ -88,9 +91,9 @@ impl ThinkingRun {
     pub fn record_outputs(
         &self,
         context: &Context,
-        stage: Stage,
+        stage: ThinkingStage,
         paths: &[String],
-    ) -> Result<ChangeOutcome<Run>, Error> {
+    ) -> Result<ChangeOutcome<ThinkingRunState>, Error> {
         self.check_inside(paths)?;
         let metadata = json!({ "stage": stage.name(), "outputs": paths });
         self.on_stage(context, stage, "OUTPUT", &metadata, |_| Command::Output {
@@ -126,9 +129,9 @@ impl ThinkingRun {
     pub fn complete_stage(
         &self,
         context: &Context,
-        stage: Stage,
+        stage: ThinkingStage,
         outputs: &[String],
-    ) -> Result<ChangeOutcome<Run>, Error> {
+    ) -> Result<ChangeOutcome<ThinkingRunState>, Error> {
         let standards = self
             .read_settings(QUALITY_STANDARDS, thinking_settings::quality_standards)?
             .unwrap_or_default();
@@ -148,10 +151,10 @@ impl ThinkingRun {
     pub fn fail_stage(
         &self,
         context: &Context,
-        stage: Stage,
+        stage: ThinkingStage,
         code: &str,
         message: &str,
-    ) -> Result<ChangeOutcome<Run>, Error> {
+    ) -> Result<ChangeOutcome<ThinkingRunState>, Error> {
         let metadata = json!({ "stage": stage.name(), "code": code });
         self.on_stage(context, stage, "FAIL", &metadata, |_| Command::Fail {
             stage,
@@ -165,8 +168,8 @@ impl ThinkingRun {
         &self,
         context: &Context,
         scores: &[(String, f64)],
-    ) -> Result<ChangeOutcome<Run>, Error> {
-        let weights: Weights = self
+    ) -> Result<ChangeOutcome<ThinkingRunState>, Error> {
+        let weights: ValueWeights = self
             .read_settings(CORE_VALUES, thinking_settings::core_values)?
             .unwrap_or_default();
         self.on_run(
@@ -185,7 +188,7 @@ impl ThinkingRun {
         &self,
         context: &Context,
         metrics: &[(String, f64)],
-    ) -> Result<ChangeOutcome<Run>, Error> {
+    ) -> Result<ChangeOutcome<ThinkingRunState>, Error> {
         let metadata = json!({ "metrics": numbers_by_name(metrics) });
         self.on_run(context, "metrics", "QUALITY", &metadata, || {
             Command::Measure {
@@ -198,8 +201,8 @@ impl ThinkingRun {
     pub fn record_outcome(
         &self,
         context: &Context,
-        execution: &Execution,
-    ) -> Result<ChangeOutcome<Run>, Error> {
+        execution: &MeasuredOutcome,
+    ) -> Result<ChangeOutcome<ThinkingRunState>, Error> {
         if execution.metric == GOAL_ACHIEVEMENT {
             return Err(Error::BadInput {
                 message: Wrong::ComputedMetric {
@@ -229,7 +232,7 @@ impl ThinkingRun {
         &self,
         context: &Context,
         from: &Path,
-    ) -> Result<ChangeOutcome<Run>, Error> {
+    ) -> Result<ChangeOutcome<ThinkingRunState>, Error> {
         let same = from.canonicalize().ok() == self.folder.canonicalize().ok();
         if same && self.folder.is_dir() {
             return Err(Error::BadInput {
@@ -250,13 +253,13 @@ impl ThinkingRun {
     fn on_stage(
         &self,
         context: &Context,
-        stage: Stage,
+        stage: ThinkingStage,
         trigger: &'static str,
         metadata: &Value,
-        command: impl Fn(&Run) -> Command,
-    ) -> Result<ChangeOutcome<Run>, Error> {
-        let describe = |before: &Run, after: &Run| {
-            let status = |run: &Run| run.stage(stage).status.name();
+        command: impl Fn(&ThinkingRunState) -> Command,
+    ) -> Result<ChangeOutcome<ThinkingRunState>, Error> {
+        let describe = |before: &ThinkingRunState, after: &ThinkingRunState| {
+            let status = |run: &ThinkingRunState| run.stage(stage).status.name();
             ChangeRecord::new("stage", trigger, Some(status(before).into()), status(after))
                 .with_metadata(metadata.clone())
         };
@@ -271,10 +274,10 @@ impl ThinkingRun {
         trigger: &'static str,
         metadata: &Value,
         command: impl Fn() -> Command,
-    ) -> Result<ChangeOutcome<Run>, Error> {
-        let describe = |before: &Run, after: &Run| {
-            let from = before.overall().name().to_owned();
-            ChangeRecord::new(entity, trigger, Some(from), after.overall().name())
+    ) -> Result<ChangeOutcome<ThinkingRunState>, Error> {
+        let describe = |before: &ThinkingRunState, after: &ThinkingRunState| {
+            let from = before.overall_status().name().to_owned();
+            ChangeRecord::new(entity, trigger, Some(from), after.overall_status().name())
                 .with_metadata(metadata.clone())
         };
         self.file
@@ -303,7 +306,12 @@ impl ThinkingRun {
     }
 
     /// Returns the measured values for the standards of a stage.
-    fn standard_checks(&self, run: &Run, stage: Stage, standards: &QualityStandards) -> Vec<Check> {
+    fn standard_checks(
+        &self,
+        run: &ThinkingRunState,
+        stage: ThinkingStage,
+        standards: &QualityStandards,
+    ) -> Vec<ThresholdCheck> {
         let judged = self.read_json("thinking/reflection/quality_check.json");
         let scores = judged
             .as_ref()
@@ -318,22 +326,22 @@ impl ThinkingRun {
                 .and_then(Value::as_f64)
         };
         let wanted = standards.standards.iter().filter(|one| one.stage == stage);
-        let mut checks: Vec<Check> = wanted
-            .map(|one| Check {
-                criterion: Criterion::Named(one.criterion.clone()),
-                value: match Metric::from_name(&one.criterion) {
+        let mut checks: Vec<ThresholdCheck> = wanted
+            .map(|one| ThresholdCheck {
+                criterion: ThresholdQuantity::Named(one.criterion.clone()),
+                value: match QualityMetric::from_name(&one.criterion) {
                     Some(metric) => run.metrics.get(metric),
                     None => score(&one.criterion),
                 },
                 threshold: one.threshold,
             })
             .collect();
-        if let (Stage::Creation, Some(words)) = (stage, standards.min_words) {
+        if let (ThinkingStage::Creation, Some(words)) = (stage, standards.min_words) {
             let (draft, count) = self
                 .newest_draft()
                 .map_or(("draft".into(), None), |(name, count)| (name, Some(count)));
-            checks.push(Check {
-                criterion: Criterion::Words { draft },
+            checks.push(ThresholdCheck {
+                criterion: ThresholdQuantity::Words { draft },
                 value: count,
                 threshold: count_as_float(words),
             });
@@ -373,7 +381,7 @@ impl ThinkingRun {
     }
 
     /// Returns the existing files among those that rules may ask for.
-    fn existing_files(&self, run: &Run, more: &[String]) -> Seen {
+    fn existing_files(&self, run: &ThinkingRunState, more: &[String]) -> OutputFiles {
         let recorded = run
             .stages
             .iter()
@@ -389,7 +397,7 @@ impl ThinkingRun {
                 files.map(|entry| format!("drafts/{}", entry.file_name().to_string_lossy())),
             );
         }
-        Seen::of(seen)
+        OutputFiles::from_paths(seen)
     }
 }
 
@@ -432,7 +440,7 @@ fn lesson_of(value: &Value) -> AppliedLesson {
         learnings.extend(taught);
         for stage in texts(lesson, "apply_to_stages")
             .iter()
-            .filter_map(|name| Stage::from_name(name))
+            .filter_map(|name| ThinkingStage::from_name(name))
         {
             if !stages.contains(&stage) {
                 stages.push(stage);
@@ -440,7 +448,7 @@ fn lesson_of(value: &Value) -> AppliedLesson {
         }
     }
     if stages.is_empty() {
-        stages = Stage::ALL.to_vec();
+        stages = ThinkingStage::ALL.to_vec();
     }
     let task_id = value
         .get("task_id")

@@ -1,10 +1,10 @@
 //! Information for the worker of a stage, and the files it left on the disk.
 
-use super::{Stage, ThinkingRun, ThinkingSheet};
+use super::{ThinkingRun, ThinkingSheet, ThinkingStage};
 use crate::context::Context;
 use crate::error::Error;
 use bowline_formats::thinking_settings::{self, CORE_VALUES, QUALITY_STANDARDS};
-use bowline_machines::thinking::Weights;
+use bowline_machines::thinking::ValueWeights;
 use std::path::Path;
 
 /// Most files of one folder that count as outputs.
@@ -24,7 +24,7 @@ impl ThinkingRun {
     }
 
     /// Returns the standards that a stage is measured by, one line each.
-    pub fn stage_standards(&self, stage: Stage) -> Result<Vec<String>, Error> {
+    pub fn stage_standards(&self, stage: ThinkingStage) -> Result<Vec<String>, Error> {
         let read = thinking_settings::quality_standards;
         let standards = self
             .read_settings(QUALITY_STANDARDS, read)?
@@ -33,7 +33,7 @@ impl ThinkingRun {
         let mut lines: Vec<String> = own
             .map(|one| format!("{}: at least {}", one.criterion, one.threshold))
             .collect();
-        if let (Stage::Creation, Some(words)) = (stage, standards.min_words) {
+        if let (ThinkingStage::Creation, Some(words)) = (stage, standards.min_words) {
             lines.push(format!("words of the newest draft: at least {words}"));
         }
         Ok(lines)
@@ -42,17 +42,17 @@ impl ThinkingRun {
     /// Returns the names of the core values that the work is scored by.
     pub fn core_values(&self) -> Result<Vec<String>, Error> {
         let weights = self.read_settings(CORE_VALUES, thinking_settings::core_values)?;
-        let Weights(weights) = weights.unwrap_or_default();
+        let ValueWeights(weights) = weights.unwrap_or_default();
         Ok(weights.into_iter().map(|(name, _)| name).collect())
     }
 
     /// Returns the files of a stage on the disk, found in the folders for that stage.
-    pub fn files_of(&self, stage: Stage) -> Vec<String> {
+    pub fn files_of(&self, stage: ThinkingStage) -> Vec<String> {
         let own = format!("thinking/{}", stage.name());
         let more = match stage {
-            Stage::Planning | Stage::Selection => None,
-            Stage::Creation => Some("drafts"),
-            Stage::Reflection => Some("outputs"),
+            ThinkingStage::Planning | ThinkingStage::Selection => None,
+            ThinkingStage::Creation => Some("drafts"),
+            ThinkingStage::Reflection => Some("outputs"),
         };
         let mut found = Vec::new();
         for folder in [Some(own.as_str()), more].into_iter().flatten() {

@@ -9,7 +9,7 @@ use crate::core::note::{Note, Reply, Stage};
 use crate::core::tidy::{ATTEMPTS, PROMPTS, RESULTS};
 use crate::core::why::Why;
 use bowline_engine::Error;
-use bowline_engine::statefiles::write_whole;
+use bowline_engine::statefiles::write_atomically;
 use bowline_engine::supervisor::{AttemptSpec, WantedState};
 use bowline_formats::agents::{AgentProtocol, ResumePoint};
 use bowline_words::message::Reason;
@@ -113,7 +113,8 @@ impl<W: Work> Crew<'_, W> {
         let prompt_file = self.path(PROMPTS, &format!("{attempt}.md"));
         let result_file = self.path(RESULTS, &format!("{attempt}.json"));
         let disk = self.context.disk.clone();
-        write_whole(&*disk, &prompt_file, brief.prompt.as_bytes(), None).map_err(Error::File)?;
+        write_atomically(&*disk, &prompt_file, brief.prompt.as_bytes(), None)
+            .map_err(Error::File)?;
         // The agent writes the result; its folder has to exist.
         let results = self.place.folder().join(RESULTS);
         let _ = disk.create_folders(&results);

@@ -23,7 +23,7 @@ use super::tidy::tidy;
 use super::why::Why;
 use bowline_engine::agent_run_lock::AgentRunLock;
 use bowline_engine::agents::shim_program;
-use bowline_engine::statefiles::{ContentHash, write_whole};
+use bowline_engine::statefiles::{ContentHash, write_atomically};
 use bowline_engine::supervisor::WantedState;
 use bowline_engine::words::not_run;
 use bowline_engine::{Context, Error, ExitClass};
@@ -106,7 +106,7 @@ pub fn run<W: Work>(
         let mut open = open.map(|(name, note)| format!("{name}-{}", note.attempt));
         open.any(|id| id == attempt)
     });
-    let key = ContentHash::of(format!("{} {identity}", place.folder().display()).as_bytes());
+    let key = ContentHash::of_bytes(format!("{} {identity}", place.folder().display()).as_bytes());
     let mut crew = Crew {
         began_ms: context.clock.now_ms(),
         began: Instant::now(),
@@ -563,7 +563,7 @@ impl<W: Work> Crew<'_, W> {
     fn remember(&self, id: &str, note: &Note) -> Result<(), Error> {
         let name = format!("{}-{}.json", self.key, file_name(id));
         let text = serde_json::to_vec(note).unwrap_or_default();
-        write_whole(&*self.context.disk, &self.path("notes", &name), &text, None)
+        write_atomically(&*self.context.disk, &self.path("notes", &name), &text, None)
             .map_err(Error::File)
     }
 }
@@ -588,7 +588,7 @@ fn file_name(id: &str) -> String {
     match name == id {
         true => name,
         false => {
-            let hash = ContentHash::of(id.as_bytes()).to_string();
+            let hash = ContentHash::of_bytes(id.as_bytes()).to_string();
             format!("{name}.{}", hash.chars().take(8).collect::<String>())
         }
     }

@@ -21,8 +21,8 @@ use bowline_engine::formats::develop::evidence::EvidenceRecord;
 use bowline_engine::machines::develop::{Command, DevelopMachine, Refusal};
 use bowline_engine::machines::{Actor, Machine as _};
 use bowline_engine::operations::develop::{
-    Checkpoint, CheckpointStatus, DevelopRun, FailureClass, Gate, GateProof, PassOutcome, Phase,
-    PlannedCheckpoint, Run,
+    CheckpointStatus, DevelopCheckpoint, DevelopPhase, DevelopRun, DevelopRunState, FailureClass,
+    Gate, GateProof, PassOutcome, PlannedCheckpoint,
 };
 use bowline_engine::{Context, Error, MachineRefusal as Refused};
 use bowline_formats::settings::BowlineSettings;
@@ -149,39 +149,46 @@ impl Develop {
         })
     }
 
-    fn now(&self) -> Result<Run, Error> {
+    fn now(&self) -> Result<DevelopRunState, Error> {
         let run = self.run.read_run(&self.context)?;
         run.ok_or_else(|| refused(Refusal::NoRun))
     }
 
     /// Returns the work for the present phase.
-    fn task(&self, run: &Run) -> Result<Option<Task>, Error> {
+    fn task(&self, run: &DevelopRunState) -> Result<Option<Task>, Error> {
         let auto = self.options.auto;
         Ok(match run.phase {
-            Phase::Design if auto => Some(Task::Design),
-            Phase::Review if auto => Some(Task::Gate(Gate::ReviewCleanPass)),
-            Phase::Implement => match self.checkpoint(run)? {
+            DevelopPhase::Design if auto => Some(Task::Design),
+            DevelopPhase::Review if auto => Some(Task::Gate(Gate::ReviewCleanPass)),
+            DevelopPhase::Implement => match self.checkpoint(run)? {
                 Some(one) => Some(Task::Checkpoint(one.id.clone())),
-                None if auto && run.unpassed().is_empty() => {
+                None if auto && run.unpassed_checkpoints().is_empty() => {
                     Some(Task::Gate(Gate::ArchitectVerified))
                 }
                 None => None,
             },
-            Phase::Pr if auto && run.gates.is_open(Gate::ReReviewClean) => Some(Task::PullRequest),
-            Phase::Pr if auto => Some(Task::Gate(Gate::ReReviewClean)),
-            Phase::Design | Phase::Review | Phase::Pr | Phase::Done => None,
+            DevelopPhase::Pr if auto && run.gates.is_open(Gate::ReReviewClean) => {
+                Some(Task::PullRequest)
+            }
+            DevelopPhase::Pr if auto => Some(Task::Gate(Gate::ReReviewClean)),
+            DevelopPhase::Design | DevelopPhase::Review | DevelopPhase::Pr | DevelopPhase::Done => {
+                None
+            }
         })
     }
 
     /// Returns the checkpoint to work on: the one in progress, else the first whose dependencies
     /// have passed. One that waits for a person holds up only those that depend on it.
-    fn checkpoint<'r>(&self, run: &'r Run) -> Result<Option<&'r Checkpoint>, Error> {
+    fn checkpoint<'r>(
+        &self,
+        run: &'r DevelopRunState,
+    ) -> Result<Option<&'r DevelopCheckpoint>, Error> {
         let contract = self.run.run_contract(&self.context)?;
         let passed = |id: &String| {
-            let known = run.checkpoint(id);
+            let known = run.find_checkpoint(id);
             known.is_none_or(|known| known.status == CheckpointStatus::Passed)
         };
-        let free = |one: &&Checkpoint| {
+        let free = |one: &&DevelopCheckpoint| {
             let planned = contract.iter().find(|planned| planned.id == one.id);
             planned.is_none_or(|planned| planned.dependencies.iter().all(passed))
         };
@@ -198,30 +205,34 @@ impl Develop {
     }
 
     /// Moves to the next phase if its gate is open, which needs no agent. True if it moved.
-    fn move_on(&self, run: &Run) -> Result<bool, Error> {
+    fn move_on(&self, run: &DevelopRunState) -> Result<bool, Error> {
         if !self.options.auto || self.context.dry_run {
             return Ok(false);
         }
         let open = |gate| run.gates.is_open(gate);
         match run.phase {
-            Phase::Review if open(Gate::ReviewCleanPass) => {
+            DevelopPhase::Review if open(Gate::ReviewCleanPass) => {
                 self.run.enter_implement(&self.context, None).map(|_| true)
             }
-            Phase::Implement if open(Gate::ArchitectVerified) => {
+            DevelopPhase::Implement if open(Gate::ArchitectVerified) => {
                 self.run.enter_pr(&self.context).map(|_| true)
             }
-            Phase::Design | Phase::Review | Phase::Implement | Phase::Pr | Phase::Done => Ok(false),
+            DevelopPhase::Design
+            | DevelopPhase::Review
+            | DevelopPhase::Implement
+            | DevelopPhase::Pr
+            | DevelopPhase::Done => Ok(false),
         }
     }
 
     fn task_of(&self, unit: &Unit) -> Result<Task, Error> {
         let run = self.now()?;
-        if run.checkpoint(&unit.id).is_some() {
+        if run.find_checkpoint(&unit.id).is_some() {
             return Ok(Task::Checkpoint(unit.id.clone()));
         }
         Ok(match Gate::from_name(&unit.id) {
             Some(gate) => Task::Gate(gate),
-            None if unit.id == Phase::Design.name() => Task::Design,
+            None if unit.id == DevelopPhase::Design.name() => Task::Design,
             None => Task::PullRequest,
         })
     }
@@ -311,9 +322,9 @@ fn part<'r>(reply: &'r Reply, name: &str) -> Option<&'r Value> {
     reply.result.as_ref().and_then(|result| result.get(name))
 }
 
-fn after_attempt(run: Option<&Run>, unit: &Unit, why: Why) -> After<Found> {
+fn after_attempt(run: Option<&DevelopRunState>, unit: &Unit, why: Why) -> After<Found> {
     let status = run
-        .and_then(|run| run.checkpoint(&unit.id))
+        .and_then(|run| run.find_checkpoint(&unit.id))
         .map(|one| one.status);
     match status {
         Some(CheckpointStatus::Passed) => After::Done,
@@ -348,7 +359,7 @@ impl Work for Develop {
         }
         let unit = |task: Task| match task {
             Task::Checkpoint(id) => {
-                let one = run.checkpoint(&id);
+                let one = run.find_checkpoint(&id);
                 Unit {
                     round: one.map_or(0, |one| one.iteration),
                     begun: one.is_some_and(|one| one.status == CheckpointStatus::InProgress),
@@ -357,7 +368,7 @@ impl Work for Develop {
             }
             // The state file does not count the tries of these: they have one round, always in
             // progress.
-            Task::Design => whole(Phase::Design.name()),
+            Task::Design => whole(DevelopPhase::Design.name()),
             Task::Gate(gate) => whole(gate.name()),
             Task::PullRequest => whole("pull-request"),
         };
@@ -389,7 +400,7 @@ impl Work for Develop {
         let one = changed
             .state
             .as_ref()
-            .and_then(|run| run.checkpoint(&unit.id));
+            .and_then(|run| run.find_checkpoint(&unit.id));
         Ok(Unit {
             id: unit.id.clone(),
             round: one.map_or(1, |one| one.iteration),
@@ -429,7 +440,7 @@ impl Work for Develop {
             (Task::Checkpoint(_), Outcome::Failed(why)) => self.failed_checkpoint(unit, why),
             (Task::Checkpoint(id), Outcome::Ended(_)) => {
                 let run = self.now()?;
-                let status = run.checkpoint(&id).map(|one| one.status);
+                let status = run.find_checkpoint(&id).map(|one| one.status);
                 // The agent may have moved the checkpoint by itself.
                 if status != Some(CheckpointStatus::InProgress) {
                     let why = Reason::EndedItself.into();
@@ -474,10 +485,14 @@ impl Work for Develop {
             return stopped(error);
         }
         match run.phase {
-            Phase::Done => Ok(Over::Done),
-            Phase::Implement if run.unpassed().is_empty() && !self.options.auto => Ok(Over::Done),
-            Phase::Implement => {
-                let waits = |one: &&Checkpoint| one.status != CheckpointStatus::Passed;
+            DevelopPhase::Done => Ok(Over::Done),
+            DevelopPhase::Implement
+                if run.unpassed_checkpoints().is_empty() && !self.options.auto =>
+            {
+                Ok(Over::Done)
+            }
+            DevelopPhase::Implement => {
+                let waits = |one: &&DevelopCheckpoint| one.status != CheckpointStatus::Passed;
                 let id = run.checkpoints.iter().find(waits).map(|one| one.id.clone());
                 let start = Command::CheckpointStart {
                     id: id.unwrap_or_default(),
@@ -490,11 +505,11 @@ impl Work for Develop {
                     Ok(_) => Ok(Over::Done),
                 }
             }
-            phase @ (Phase::Design | Phase::Review | Phase::Pr) => {
+            phase @ (DevelopPhase::Design | DevelopPhase::Review | DevelopPhase::Pr) => {
                 stopped(refused(Refusal::WrongPhase {
                     what: "work on checkpoints",
                     phase,
-                    wanted: Phase::Implement,
+                    wanted: DevelopPhase::Implement,
                 }))
             }
         }
@@ -504,7 +519,7 @@ impl Work for Develop {
         let run = self.now().ok();
         run.map_or((0, 0), |run| {
             let total = run.checkpoints.len();
-            (total - run.unpassed().len(), total)
+            (total - run.unpassed_checkpoints().len(), total)
         })
     }
 }

@@ -3,7 +3,7 @@
 use super::super::prompts::Prompt;
 use super::{DESIGN, Task};
 use crate::core::note::Note;
-use bowline_engine::operations::develop::{ATTEMPTS_MAX, Gate, PlannedCheckpoint, Run};
+use bowline_engine::operations::develop::{ATTEMPTS_MAX, DevelopRunState, Gate, PlannedCheckpoint};
 use std::path::Path;
 
 /// Characters of the feature.
@@ -19,7 +19,7 @@ const RALPH: [&str; 2] = [
 /// Builds the prompt of the next attempt.
 pub(super) fn prompt(
     root: &Path,
-    run: &Run,
+    run: &DevelopRunState,
     task: &Task,
     contract: &[PlannedCheckpoint],
     note: &Note,
@@ -75,11 +75,18 @@ pub(super) fn prompt(
     prompt.ending(id, hands)
 }
 
-fn checkpoint(prompt: &mut Prompt, run: &Run, id: &str, contract: &[PlannedCheckpoint]) {
+fn checkpoint(
+    prompt: &mut Prompt,
+    run: &DevelopRunState,
+    id: &str,
+    contract: &[PlannedCheckpoint],
+) {
     let planned = contract.iter().find(|one| one.id == id);
     let what = planned.map_or("", |planned| planned.description.as_str());
     prompt.line(&format!("Do checkpoint {id} and no other: {what}"));
-    let iteration = run.checkpoint(id).map_or(1, |one| one.iteration.max(1));
+    let iteration = run
+        .find_checkpoint(id)
+        .map_or(1, |one| one.iteration.max(1));
     prompt.line(&format!("This is attempt {iteration} of {ATTEMPTS_MAX}."));
     prompt.line(
         "Read the code and the tests, analyse what is missing, learn from earlier attempts, patch, then halt: run the command \

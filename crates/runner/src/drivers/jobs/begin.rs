@@ -15,9 +15,10 @@ use bowline_formats::agents::{
 };
 use bowline_formats::markers::CriterionStatus;
 use bowline_formats::markers::check::check_env_name;
-use bowline_machines::job::{Command, Effect, Life, Message, Process};
+use bowline_machines::job::{Command, Effect, JobState, MessageToAgent, ProcessState};
 use bowline_store::{
-    Advance, CriterionRow, EffectEnd, JobRow, RecordBody, Settle, StoreError, unguessable,
+    CriterionRow, EffectResult, JobRow, RecordBody, SettledEffect, StoreError, StoreStep,
+    random_token,
 };
 use bowline_supervisor::{AttemptSpec, WantedState};
 use serde::Deserialize as _;
@@ -33,7 +34,10 @@ impl Desk {
     /// an agent.
     pub(super) fn reconcile(&mut self) {
         let rows: Vec<JobRow> = self.rows.values().cloned().collect();
-        for row in rows.iter().filter(|row| row.job.process == Process::Live) {
+        for row in rows
+            .iter()
+            .filter(|row| row.job.process == ProcessState::Live)
+        {
             let attempt = row.job.attempt;
             let id = attempt_id(&row.id, attempt);
             let spawns = |it: &bowline_store::EffectRow| matches!(Effect::deserialize(&it.body), Ok(Effect::Spawn { attempt: of, .. }) if of == attempt);
@@ -43,8 +47,8 @@ impl Desk {
                 .is_some_and(|it| it.iter().any(spawns));
             if self.config.attempt(&id).exists() {
                 self.attached(row, attempt);
-                let want = match &row.job.life {
-                    Life::Running => WantedState::Running,
+                let want = match &row.job.state {
+                    JobState::Running => WantedState::Running,
                     life if stopped(life) => WantedState::Paused,
                     _ => WantedState::Ended,
                 };
@@ -147,7 +151,7 @@ impl Desk {
         if let Some(folder) = file.parent() {
             std::fs::create_dir_all(folder)?;
         }
-        let token = format!("{}{}", unguessable(), unguessable());
+        let token = format!("{}{}", random_token(), random_token());
         let mut new = std::fs::OpenOptions::new();
         let new = new.write(true).create(true).truncate(true).mode(0o600);
         new.open(&file)?.write_all(token.as_bytes())?;
@@ -211,14 +215,14 @@ impl Desk {
     }
 
     /// Returns the messages that wait to be the first input of the present attempt.
-    fn own_first_words(&self, row: &JobRow) -> Vec<Message> {
+    fn own_first_words(&self, row: &JobRow) -> Vec<MessageToAgent> {
         let waiting = self.effects.get(&row.id).into_iter().flatten();
         waiting
             .filter_map(|effect| match Effect::deserialize(&effect.body) {
-                Ok(Effect::Tell {
+                Ok(Effect::SendMessage {
                     attempt,
                     number: 1,
-                    say,
+                    messages: say,
                 }) if attempt == row.job.attempt => Some(say),
                 _ => None,
             })
@@ -227,11 +231,16 @@ impl Desk {
     }
 
     /// Builds the prompt for a client that takes it on its command line.
-    fn opening(&self, row: &JobRow, say: &[Message], phase: &str) -> Result<String, StoreError> {
+    fn opening(
+        &self,
+        row: &JobRow,
+        say: &[MessageToAgent],
+        phase: &str,
+    ) -> Result<String, StoreError> {
         let mut text = String::new();
         for message in say {
             let words = match message {
-                Message::PhaseStart { .. } => phase.to_owned(),
+                MessageToAgent::PhaseStart { .. } => phase.to_owned(),
                 other => {
                     let alone = std::slice::from_ref(other);
                     self.spelling(row, alone, true)?.words(alone)
@@ -269,7 +278,7 @@ impl Desk {
     }
 
     /// Sends messages to an attempt under a number: sent again, they are delivered once.
-    pub(super) fn tell(&mut self, row: &JobRow, id: &str, number: u64, say: &[Message]) {
+    pub(super) fn tell(&mut self, row: &JobRow, id: &str, number: u64, say: &[MessageToAgent]) {
         let Some(agent) = self.agent(row).cloned() else {
             return;
         };
@@ -293,7 +302,12 @@ impl Desk {
 
     /// Collects what is needed to encode messages. A new process (`first`) has values in its
     /// environment and no conversation.
-    fn spelling(&self, row: &JobRow, say: &[Message], first: bool) -> Result<Spelling, StoreError> {
+    fn spelling(
+        &self,
+        row: &JobRow,
+        say: &[MessageToAgent],
+        first: bool,
+    ) -> Result<Spelling, StoreError> {
         let records = self.config.record_folder(row);
         let values = match first {
             true => None,
@@ -307,7 +321,7 @@ impl Desk {
         };
         for message in say {
             match message {
-                Message::PhaseStart { phase } => {
+                MessageToAgent::PhaseStart { phase } => {
                     let file = prompt::file(&records, *phase);
                     let mut text = prompt::phase(&self.config, row, *phase);
                     if first {
@@ -323,7 +337,8 @@ impl Desk {
                     let file = file.to_string_lossy().into_owned();
                     spelling.prompts.push((*phase, name, file, text));
                 }
-                Message::Permitted { permission } | Message::Denied { permission, .. } => {
+                MessageToAgent::Permitted { permission }
+                | MessageToAgent::Denied { permission, .. } => {
                     if let Some(RecordBody::Permission(it)) =
                         self.record(permission).map(|it| it.body)
                     {
@@ -331,7 +346,7 @@ impl Desk {
                         spelling.permissions.push(known);
                     }
                 }
-                Message::QuestionAnswer { question, .. } => {
+                MessageToAgent::QuestionAnswer { question, .. } => {
                     spelling
                         .asked
                         .extend(self.requested(question, row.job.attempt));
@@ -407,7 +422,7 @@ impl Desk {
         let mut environment = self.environment(row, &agent, &workspace, &file);
         environment.insert("BOWLINE_VERIFY".into(), "1".into());
         let mut fresh = row.clone();
-        fresh.about_mut().session = None;
+        fresh.attributes_mut().session = None;
         let spec = AttemptSpec::new(
             &id,
             command(&agent, &fresh, &text, &file, &workspace),
@@ -495,7 +510,7 @@ impl Desk {
         // result.
         let state = row.job_mut();
         state.tokens = state.tokens.saturating_add(used.tokens);
-        row.about_mut().cost_before_usd += used.usd;
+        row.attributes_mut().cost_before_usd += used.usd;
         let mut issues = Vec::new();
         let mut rows = Vec::new();
         match criteria {
@@ -518,13 +533,13 @@ impl Desk {
             }
         }
         self.busy.remove(job);
-        let mut advance = Advance::at(self.now());
+        let mut advance = StoreStep::empty_at(self.now());
         advance
             .changes
             .extend(self.verified(&row, ticket, issues, rows, files));
-        advance.settled.push(Settle {
+        advance.settled.push(SettledEffect {
             effect,
-            end: EffectEnd::Done,
+            end: EffectResult::Done,
         });
         if let Some(of) = self.effects.get_mut(job) {
             of.retain(|it| it.id != effect);
@@ -562,15 +577,15 @@ fn live(row: &JobRow, number: u32, verifies: bool) -> Live {
 
 /// Puts the start of the phase in front of the first messages. A process that resumes a session
 /// knows its phase, unless there is nothing else to send.
-pub(super) fn begin_with_the_phase(row: &JobRow, say: &mut Vec<Message>) {
+pub(super) fn begin_with_the_phase(row: &JobRow, say: &mut Vec<MessageToAgent>) {
     let phase = row.job.phase;
     let told = say
         .iter()
-        .any(|it| matches!(it, Message::PhaseStart { .. }));
+        .any(|it| matches!(it, MessageToAgent::PhaseStart { .. }));
     if told || row.about.session.is_some() && !say.is_empty() {
         return;
     }
-    say.insert(0, Message::PhaseStart { phase });
+    say.insert(0, MessageToAgent::PhaseStart { phase });
 }
 
 /// Builds the command line of an agent.

@@ -21,10 +21,12 @@ use super::workshop::{Came, Finished, Task};
 use super::{Reply, attempt_id, verifier_id};
 use bowline_formats::checkpoint::ProvidedDependency;
 use bowline_machines::Timestamp;
-use bowline_machines::job::{Command, Effect, Level, Life, Process, SpawnFrom, UNNUMBERED};
+use bowline_machines::job::{
+    Command, Effect, JobState, ProcessLevel, ProcessState, SpawnFrom, UNNUMBERED,
+};
 use bowline_store::{
-    About, Advance, Change, EffectEnd, EffectRow, JobRow, Record, RecordBody, RecordKind,
-    RecordQuery, Resource, Settle, Store as _, StoreError, VerificationRow,
+    EffectResult, EffectRow, JobAttributes, JobChange, JobRecord, JobRow, RecordBody, RecordKind,
+    RecordQuery, Resource, SettledEffect, Store as _, StoreError, StoreStep, VerificationRow,
 };
 use bowline_supervisor::WantedState;
 use serde::Deserialize as _;
@@ -73,7 +75,7 @@ impl Desk {
                         break;
                     }
                     Carried::Done => {
-                        self.settle(effect.id, EffectEnd::Done);
+                        self.settle(effect.id, EffectResult::Done);
                         self.pop(&job);
                     }
                     Carried::Kept => self.pop(&job),
@@ -88,9 +90,9 @@ impl Desk {
         }
     }
 
-    pub(super) fn settle(&mut self, effect: u64, end: EffectEnd) {
-        let mut advance = Advance::at(self.now());
-        advance.settled.push(Settle { effect, end });
+    pub(super) fn settle(&mut self, effect: u64, end: EffectResult) {
+        let mut advance = StoreStep::empty_at(self.now());
+        advance.settled.push(SettledEffect { effect, end });
         self.stage(advance, After::Nothing);
     }
 
@@ -108,17 +110,17 @@ impl Desk {
                     return Carried::Done;
                 }
                 self.attempts.want(&id, level(want));
-                if want != Level::Ended {
+                if want != ProcessLevel::Ended {
                     return Carried::Done;
                 }
                 // Nothing else watches an attempt that is over for its job.
                 self.hand_over(&id, vec![without_words(effect.id, 0)]);
                 Carried::Kept
             }
-            Effect::Tell {
+            Effect::SendMessage {
                 attempt,
                 number,
-                say,
+                messages: say,
             } => {
                 let effect = effect.id;
                 let message = Told {
@@ -246,7 +248,7 @@ impl Desk {
     }
 
     fn carry_spawn(&mut self, effect: u64, row: &JobRow, attempt: u32, from: SpawnFrom) -> Carried {
-        let current = row.job.attempt == attempt && row.job.process == Process::Live;
+        let current = row.job.attempt == attempt && row.job.process == ProcessState::Live;
         if !current {
             return Carried::Done;
         }
@@ -316,8 +318,12 @@ impl Desk {
         let others = alive.chain(saving).filter(|job| **job != row.id);
         let others: BTreeSet<&String> = others.collect();
         others.into_iter().any(|job| {
-            let over =
-                |other: &JobRow| matches!(other.job.life, Life::Completed { .. } | Life::Failed(_));
+            let over = |other: &JobRow| {
+                matches!(
+                    other.job.state,
+                    JobState::Completed { .. } | JobState::Failed(_)
+                )
+            };
             let other = self.row(job).ok().filter(over);
             other.is_some_and(|other| self.index.claims().overlap(row, &other))
         })
@@ -347,7 +353,7 @@ impl Desk {
             ends: false,
             until: Some(bowline_machines::Timestamp(oldest + 3_600)),
         };
-        for command in [command, Command::Shed { attempt }] {
+        for command in [command, Command::EvictStoppedAgent { attempt }] {
             let Ok(row) = self.row(&row.id) else { return };
             if let Ok(change) = self.step(&row, command) {
                 self.stage_change(change);
@@ -361,7 +367,7 @@ impl Desk {
             kind: Some(RecordKind::Dependency),
             open: false,
         };
-        let given = self.store.records(&wanted).unwrap_or_default();
+        let given = self.store.list_records(&wanted).unwrap_or_default();
         let provided: Vec<ProvidedDependency> = given
             .into_iter()
             .filter_map(|record| match record.body {
@@ -407,14 +413,14 @@ impl Desk {
         }
         self.busy.remove(&job);
         let Ok(row) = self.row(&job) else { return };
-        let mut advance = Advance::at(self.now());
-        let mut end = EffectEnd::Done;
+        let mut advance = StoreStep::empty_at(self.now());
+        let mut end = EffectResult::Done;
         match what {
             Came::Done => {}
             // Unless the attempt was given up or replaced while its folder was prepared.
             Came::Ready { attempt } => {
                 if row.job.attempt == attempt
-                    && row.job.process == Process::Live
+                    && row.job.process == ProcessState::Live
                     && let Err(message) = self.begin_attempt(&row)
                 {
                     if self.hold(&job, &message, u32::MAX) {
@@ -425,10 +431,11 @@ impl Desk {
                 }
             }
             Came::Saved { id, at, row: saved } => {
-                let mut about = About::clone(&row.about);
+                let mut about = JobAttributes::clone(&row.about);
                 about.checkpoint = Some((id.clone(), at.0));
-                let mut change = Change::to(&job, row.version, row.job.clone(), about);
-                let record = Record {
+                let mut change =
+                    JobChange::replace_state(&job, row.version, row.job.clone(), about);
+                let record = JobRecord {
                     id,
                     job: job.clone(),
                     open: false,
@@ -471,10 +478,10 @@ impl Desk {
                     let command = Command::SpawnFailed { attempt, message };
                     advance.changes.extend(self.step(&row, command).ok());
                 }
-                end = EffectEnd::GivenUp { note };
+                end = EffectResult::GivenUp { note };
             }
         }
-        advance.settled.push(Settle { effect, end });
+        advance.settled.push(SettledEffect { effect, end });
         self.held.remove(&job);
         self.pop(&job);
         self.stage(advance, After::Nothing);
@@ -514,7 +521,7 @@ impl Desk {
         issues: Vec<String>,
         criteria: Vec<bowline_store::CriterionRow>,
         files: Vec<String>,
-    ) -> Option<Change> {
+    ) -> Option<JobChange> {
         let passed = issues.is_empty();
         let command = match passed {
             true => Command::VerificationPassed {
@@ -547,7 +554,7 @@ impl Desk {
             criteria,
             ended_at: Some(self.now().0),
         };
-        let record = Record {
+        let record = JobRecord {
             id: format!("ver_{}_{verification}", row.id.trim_start_matches("task_")),
             job: row.id.clone(),
             open: false,
@@ -561,7 +568,7 @@ impl Desk {
 
 /// True if the job waits for this verification.
 pub(super) fn awaits(row: &JobRow, verification: u32) -> bool {
-    matches!(row.job.life, Life::Verifying { .. }) && row.job.verifications == verification
+    matches!(row.job.state, JobState::Verifying { .. }) && row.job.verifications == verification
 }
 
 /// Returns the delivery of an effect that is settled when its number is read, or with 0 when its
@@ -575,10 +582,10 @@ fn without_words(effect: u64, number: u64) -> Told {
     }
 }
 
-pub(super) fn level(want: Level) -> WantedState {
+pub(super) fn level(want: ProcessLevel) -> WantedState {
     match want {
-        Level::Running => WantedState::Running,
-        Level::Paused => WantedState::Paused,
-        Level::Ended => WantedState::Ended,
+        ProcessLevel::Running => WantedState::Running,
+        ProcessLevel::Paused => WantedState::Paused,
+        ProcessLevel::Ended => WantedState::Ended,
     }
 }

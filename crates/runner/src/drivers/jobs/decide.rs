@@ -10,11 +10,13 @@ use bowline_formats::markers::check::{AnswerError, check_answer, check_value, is
 use bowline_machines::Machine as _;
 use bowline_machines::Timestamp;
 use bowline_machines::job::{
-    self, Checkpoint, Command, Fork, Job, JobMachine, Kind, Marker, MessageStatus, StepAt,
+    self, AgentMarker, Command, ForkOptions, Job, JobCheckpoint, JobKind, JobMachine,
+    MessageStatus, ReportedStep,
 };
 use bowline_store::{
-    About, Advance, Change, EventKind, JobRow, NewEvent, Next, Outcome, Record, RecordBody,
-    RecordKind, Request, SaidRow, Store as _, unguessable,
+    CommitOutcome, EventKind, IdempotentRequest, JobAttributes, JobChange, JobRecord, JobRow,
+    MessageRow, NewEvent, NextJobState, RecordBody, RecordKind, Store as _, StoreStep,
+    random_token,
 };
 use bowline_words::message::ServerThing;
 use serde_json::{Value, json};
@@ -31,18 +33,18 @@ pub(super) fn new_id(kind: &str) -> String {
     if let Some(number) = super::simulation::next_id() {
         return format!("{kind}_{number:012}");
     }
-    format!("{kind}_{}", &unguessable()[..ID_LETTERS])
+    format!("{kind}_{}", &random_token()[..ID_LETTERS])
 }
 
 /// Result of a decision: the changes, and what the response is about.
 pub(super) struct Decided {
-    pub(super) changes: Vec<Change>,
+    pub(super) changes: Vec<JobChange>,
     pub(super) job: Option<String>,
     pub(super) made: Option<String>,
 }
 
 impl Decided {
-    pub(super) fn of(change: Change) -> Decided {
+    pub(super) fn of(change: JobChange) -> Decided {
         Decided {
             job: Some(change.job.clone()),
             changes: vec![change],
@@ -69,7 +71,7 @@ impl Desk {
             }
         }
         if let JobRequest::Settle(settled) = request {
-            let mut advance = Advance::at(self.now());
+            let mut advance = StoreStep::empty_at(self.now());
             advance.settled.push(settled);
             self.stage(advance, After::Reply(reply, Answer::default()));
             return;
@@ -91,14 +93,14 @@ impl Desk {
                     reply(Err(Outage::of(&error).into()));
                     return;
                 }
-                let mut advance = Advance::at(self.now());
+                let mut advance = StoreStep::empty_at(self.now());
                 advance.changes = decided.changes;
                 let silent = advance.changes.iter_mut();
                 for change in silent.filter(|it| it.events.is_empty()) {
                     change.events.push(changed(verb));
                 }
                 let (job, made) = (decided.job, decided.made);
-                advance.request = keyed.map(|(id, print)| Request {
+                advance.request = keyed.map(|(id, print)| IdempotentRequest {
                     id,
                     print,
                     answer: json!({ "job": job, "made": made }),
@@ -121,18 +123,18 @@ impl Desk {
         id: &str,
         request: &JobRequest,
     ) -> Option<Result<super::Answered, Refused>> {
-        let known = self.store.request(id).ok().flatten()?;
+        let known = self.store.stored_response(id).ok().flatten()?;
         // Submitted again as it is: the store compares the fingerprints.
-        let again = Advance {
-            request: Some(Request {
+        let again = StoreStep {
+            request: Some(IdempotentRequest {
                 id: id.into(),
                 print: request.fingerprint(),
                 answer: Value::Null,
             }),
-            ..Advance::at(self.now())
+            ..StoreStep::empty_at(self.now())
         };
-        match self.store.advance(vec![again]) {
-            Ok(outcomes) if outcomes.first() == Some(&Outcome::RequestReused) => {
+        match self.store.commit_steps(vec![again]) {
+            Ok(outcomes) if outcomes.first() == Some(&CommitOutcome::RequestReused) => {
                 return Some(Err(Refused::RequestReused));
             }
             Ok(_) => {}
@@ -140,7 +142,7 @@ impl Desk {
         }
         let text = |key: &str| known[key].as_str().map(str::to_owned);
         // Read from the store: what is decided here may not be durable yet.
-        let row = text("job").and_then(|job| self.store.job(&job).ok().flatten());
+        let row = text("job").and_then(|job| self.store.find_job(&job).ok().flatten());
         let made = text("made");
         Some(Ok(super::Answered { row, made }))
     }
@@ -148,7 +150,7 @@ impl Desk {
     fn decide(&mut self, request: JobRequest, version: Option<u64>) -> Result<Decided, Refused> {
         let (task, command) = match request {
             // An agent reports on its attempt, whatever the version of the job.
-            JobRequest::Command(task, Command::Said { attempt, marker }) => {
+            JobRequest::Command(task, Command::MarkerRead { attempt, marker }) => {
                 return self.said_exactly(&self.row(&task)?, attempt, marker);
             }
             JobRequest::Command(task, command) => (task, command),
@@ -164,7 +166,7 @@ impl Desk {
                 about,
                 submit,
             } => {
-                let edit = job::Edit {
+                let edit = job::DraftChanges {
                     title: Some(title),
                     description: Some(description),
                     depends_on: Some(depends_on),
@@ -226,8 +228,8 @@ impl Desk {
                 usd,
             } => {
                 let mut row = self.at(&task, version)?;
-                row.about_mut().cost_before_usd += usd.max(0.0);
-                let change = self.step(&row, Command::Tokens { attempt, used })?;
+                row.attributes_mut().cost_before_usd += usd.max(0.0);
+                let change = self.step(&row, Command::CountTokens { attempt, used })?;
                 return Ok(Decided::of(change));
             }
             JobRequest::Settle(_) => return Err(Refused::Failed("settled before".into())),
@@ -246,7 +248,7 @@ impl Desk {
             | Command::Archive
             | Command::SaveCheckpoint
             | Command::Interrupt
-            | Command::Unsay { .. }
+            | Command::WithdrawMessage { .. }
             | Command::Approve { .. }
             | Command::Skip { .. } => Ok(Decided::of(self.step(row, command)?)),
             Command::Answer { question, text } => self.answer(row, question, text),
@@ -292,7 +294,7 @@ impl Desk {
         Ok(record.job)
     }
 
-    fn kind(&self, name: Option<&String>) -> Result<Option<Kind>, Refused> {
+    fn kind(&self, name: Option<&String>) -> Result<Option<JobKind>, Refused> {
         let Some(name) = name else { return Ok(None) };
         let spec = self.config.types.get(name);
         let spec = spec.ok_or_else(|| Refused::UnknownType { name: name.clone() })?;
@@ -331,13 +333,13 @@ impl Desk {
 
     fn create(
         &mut self,
-        edit: job::Edit,
-        mut about: About,
+        edit: job::DraftChanges,
+        mut about: JobAttributes,
         submit: bool,
     ) -> Result<Decided, Refused> {
         let at = self.now();
         let id = new_id("task");
-        let edit = job::Edit {
+        let edit = job::DraftChanges {
             kind: self.kind(about.type_name.as_ref())?,
             ..edit
         };
@@ -369,13 +371,13 @@ impl Desk {
             about: about.into(),
         };
         resolve_workspace(&mut row);
-        let about = About::clone(&row.about);
+        let about = JobAttributes::clone(&row.about);
         Ok(Decided::of(self.follow(&row, next, about, effects, at)))
     }
 
     fn edit(&mut self, task: &str, edit: Edit, version: Option<u64>) -> Result<Decided, Refused> {
         let row = self.at(task, version)?;
-        let changes = job::Edit {
+        let changes = job::DraftChanges {
             title: edit.title,
             description: edit.description,
             kind: self.kind(edit.type_name.as_ref())?,
@@ -385,7 +387,7 @@ impl Desk {
         self.known_agent(edit.agent.as_ref())?;
         self.needs(task, changes.depends_on.as_deref().unwrap_or_default())?;
         let mut change = self.step(&row, Command::Edit(changes))?;
-        if let Next::Is(_, about) = &mut change.next {
+        if let NextJobState::Is(_, about) = &mut change.next {
             let about = Arc::make_mut(about);
             about.type_name = edit.type_name.or(about.type_name.take());
             about.priority = edit.priority.unwrap_or(about.priority);
@@ -400,7 +402,7 @@ impl Desk {
         let row = self.at(task, version)?;
         let new = new_id("task");
         let change = self.step(&row, Command::Retry { new: new.clone() })?;
-        let made = self.anew(&new, row.job.retried(task), &row, None);
+        let made = self.anew(&new, row.job.new_retry(task), &row, None);
         let mut changes = vec![change, made];
         // Tasks that depend on the failed one depend on the new one from now on.
         for dependent in self.dependents(task)? {
@@ -420,7 +422,7 @@ impl Desk {
     /// Returns the jobs that depend on a job, read after everything is committed.
     fn dependents(&mut self, task: &str) -> Result<Vec<String>, Refused> {
         self.commit();
-        Ok(self.store.dependents(task)?)
+        Ok(self.store.dependents_of(task)?)
     }
 
     /// Creates a job with the settings of another one.
@@ -430,10 +432,10 @@ impl Desk {
         job: Job,
         like: &JobRow,
         forked_from: Option<(String, String)>,
-    ) -> Change {
+    ) -> JobChange {
         let at = self.now().0;
         let like = &like.about;
-        let about = About {
+        let about = JobAttributes {
             type_name: like.type_name.clone(),
             priority: like.priority,
             agent: like.agent.clone(),
@@ -449,13 +451,13 @@ impl Desk {
             created_at: at,
             updated_at: at,
             forked_from,
-            ..About::default()
+            ..JobAttributes::default()
         };
-        Change::to(id, 0, job, about)
+        JobChange::replace_state(id, 0, job, about)
     }
 
     /// Returns a checkpoint with its job.
-    fn checkpoint(&self, id: &str) -> Result<(String, Checkpoint), Refused> {
+    fn checkpoint(&self, id: &str) -> Result<(String, JobCheckpoint), Refused> {
         let record = self
             .record(id)
             .ok_or_else(|| no_such(ServerThing::Checkpoint, id))?;
@@ -464,8 +466,8 @@ impl Desk {
         };
         let step = row
             .step
-            .map(|(number, of, name)| StepAt { number, of, name });
-        let checkpoint = Checkpoint {
+            .map(|(number, of, name)| ReportedStep { number, of, name });
+        let checkpoint = JobCheckpoint {
             id: id.into(),
             phase: row.phase,
             step,
@@ -473,7 +475,7 @@ impl Desk {
         Ok((record.job, checkpoint))
     }
 
-    fn fork(&mut self, id: &str, fork: Fork) -> Result<Decided, Refused> {
+    fn fork(&mut self, id: &str, fork: ForkOptions) -> Result<Decided, Refused> {
         let (task, checkpoint) = self.checkpoint(id)?;
         let row = self.row(&task)?;
         let new = new_id("task");
@@ -483,7 +485,7 @@ impl Desk {
         };
         let change = self.step(&row, command)?;
         let from = Some((task, id.to_owned()));
-        let made = self.anew(&new, row.job.forked(checkpoint, fork), &row, from);
+        let made = self.anew(&new, row.job.new_fork(checkpoint, fork), &row, from);
         Ok(Decided {
             changes: vec![change, made],
             job: Some(new),
@@ -494,18 +496,18 @@ impl Desk {
     fn say(&mut self, task: &str, text: String, version: Option<u64>) -> Result<Decided, Refused> {
         let row = self.at(task, version)?;
         let id = new_id("say");
-        let command = Command::Say {
+        let command = Command::SendMessage {
             id: id.clone(),
             text: text.clone(),
         };
         let mut change = self.step(&row, command)?;
         // The message stays queued until a process has read it.
-        let body = RecordBody::Said(SaidRow {
+        let body = RecordBody::Said(MessageRow {
             text,
             status: MessageStatus::Queued,
             settled_at: None,
         });
-        let record = Record {
+        let record = JobRecord {
             id: id.clone(),
             job: task.into(),
             open: false,
@@ -522,7 +524,7 @@ impl Desk {
         &mut self,
         review: String,
         feedback: &str,
-        comments: Vec<bowline_store::FileComment>,
+        comments: Vec<bowline_store::FileCommentRow>,
         version: Option<u64>,
     ) -> Result<Decided, Refused> {
         let row = self.at(&self.of(RecordKind::Review, &review)?, version)?;
@@ -585,7 +587,7 @@ impl Desk {
         let Ok(job) = self.row(&record.job) else {
             return;
         };
-        let mut change = Change::beside(&job.id, job.version);
+        let mut change = JobChange::keep_state(&job.id, job.version);
         change.records.push(record);
         self.stage_change(change);
     }
@@ -636,25 +638,25 @@ impl Desk {
         &mut self,
         row: &JobRow,
         attempt: u32,
-        marker: Marker,
+        marker: AgentMarker,
     ) -> Result<Decided, Refused> {
         let (marker, made) = match marker {
-            Marker::Question(mut question) => {
+            AgentMarker::Question(mut question) => {
                 question.id = new_id("q");
                 let id = question.id.clone();
-                (Marker::Question(question), Some(id))
+                (AgentMarker::Question(question), Some(id))
             }
-            Marker::DependencyRequest(needed) if is_protected(&needed.name) => {
+            AgentMarker::DependencyRequest(needed) if is_protected(&needed.name) => {
                 return Err(Refused::ProtectedName { name: needed.name });
             }
-            Marker::DependencyRequest(mut needed) => {
+            AgentMarker::DependencyRequest(mut needed) => {
                 needed.id = new_id("dep");
                 let id = needed.id.clone();
-                (Marker::DependencyRequest(needed), Some(id))
+                (AgentMarker::DependencyRequest(needed), Some(id))
             }
             other => (other, None),
         };
-        let change = self.step(row, Command::Said { attempt, marker })?;
+        let change = self.step(row, Command::MarkerRead { attempt, marker })?;
         let mut decided = Decided::of(change);
         decided.made = made;
         Ok(decided)
@@ -664,7 +666,7 @@ impl Desk {
         let row = self.at(task, version)?;
         let dependents = self.dependents(task)?;
         let mut change = self.step(&row, Command::Delete { dependents })?;
-        change.next = Next::Gone;
+        change.next = NextJobState::Gone;
         change.effects.clear();
         change.timers.clear();
         change.records.clear();

@@ -10,8 +10,8 @@ use super::desk::Desk;
 use super::flight::After;
 use super::history;
 use bowline_formats::agents::AgentProtocol;
-use bowline_machines::job::{Job, Life, Message, MessageStatus, Process};
-use bowline_store::{Advance, Change, EffectEnd, JobRow, Settle};
+use bowline_machines::job::{Job, JobState, MessageStatus, MessageToAgent, ProcessState};
+use bowline_store::{EffectResult, JobChange, JobRow, SettledEffect, StoreStep};
 
 /// A message for an attempt that no process is known to have read.
 #[derive(Debug, Clone)]
@@ -20,21 +20,21 @@ pub(super) struct Told {
     /// Number of the message in its attempt; 0 for an effect without a message that ends with the
     /// attempt.
     pub(super) number: u64,
-    pub(super) say: Vec<Message>,
+    pub(super) say: Vec<MessageToAgent>,
 }
 
 impl Told {
-    fn settle(&self) -> Settle {
-        Settle {
+    fn settle(&self) -> SettledEffect {
+        SettledEffect {
             effect: self.effect,
-            end: EffectEnd::Done,
+            end: EffectResult::Done,
         }
     }
 }
 
 /// True if the job is completed or failed.
 pub(super) fn is_over(job: &Job) -> bool {
-    matches!(job.life, Life::Completed { .. } | Life::Failed(_))
+    matches!(job.state, JobState::Completed { .. } | JobState::Failed(_))
 }
 
 impl Desk {
@@ -56,7 +56,7 @@ impl Desk {
             return Carried::Kept;
         }
         let (number, mut handed) = (message.number, Vec::new());
-        let listens = row.job.attempt == attempt && row.job.process == Process::Live;
+        let listens = row.job.attempt == attempt && row.job.process == ProcessState::Live;
         if listens && number == 1 {
             let say = self.first_words(row, &message.say);
             self.tell(row, &id, number, &say);
@@ -83,13 +83,13 @@ impl Desk {
 
     /// Returns the first messages of a new process: those that earlier ones have not read, then its
     /// own.
-    pub(super) fn first_words(&self, row: &JobRow, own: &[Message]) -> Vec<Message> {
+    pub(super) fn first_words(&self, row: &JobRow, own: &[MessageToAgent]) -> Vec<MessageToAgent> {
         let before = self.unread.get(&row.id).into_iter().flatten();
         let before = before.flat_map(|it| it.say.clone());
-        let mut say: Vec<Message> = before.chain(own.iter().cloned()).collect();
+        let mut say: Vec<MessageToAgent> = before.chain(own.iter().cloned()).collect();
         // Only the start of the present phase is kept.
-        let begins = |it: &Message| matches!(it, Message::PhaseStart { .. });
-        let present = Message::PhaseStart {
+        let begins = |it: &MessageToAgent| matches!(it, MessageToAgent::PhaseStart { .. });
+        let present = MessageToAgent::PhaseStart {
             phase: row.job.phase,
         };
         let last = say.iter().rposition(|it| *it == present);
@@ -141,18 +141,18 @@ impl Desk {
         }
         let job = live.job.clone();
         let at = self.now();
-        let mut advance = Advance::at(at);
+        let mut advance = StoreStep::empty_at(at);
         advance.settled.extend(read.iter().map(Told::settle));
         if let Ok(mut row) = self.row(&job) {
-            let words: Vec<&Message> = read.iter().flat_map(|it| &it.say).collect();
+            let words: Vec<&MessageToAgent> = read.iter().flat_map(|it| &it.say).collect();
             for message in &words {
                 if let Some(entry) = history::entry_id(&row.job, message) {
-                    history::note(row.about_mut(), entry);
+                    history::note(row.attributes_mut(), entry);
                 }
             }
-            let mut change = Change::to(&job, row.version, row.job, row.about);
+            let mut change = JobChange::replace_state(&job, row.version, row.job, row.about);
             for message in words {
-                if let Message::Said { id, .. } = message {
+                if let MessageToAgent::UserMessage { id, .. } = message {
                     self.said(id, MessageStatus::Delivered, &mut change, at);
                 }
             }
@@ -164,11 +164,15 @@ impl Desk {
     /// Keeps the messages that an attempt has not read for the next one. Replies to its client are
     /// dropped with it.
     pub(super) fn keep_unread(&mut self, row: &JobRow, unread: Vec<Told>) {
-        let mut advance = Advance::at(self.now());
+        let mut advance = StoreStep::empty_at(self.now());
         for mut it in unread {
-            let dies = |it: &Message| {
-                let settled = matches!(it, Message::Permitted { .. } | Message::Denied { .. });
-                let old = matches!(it, Message::PhaseStart { phase } if *phase != row.job.phase);
+            let dies = |it: &MessageToAgent| {
+                let settled = matches!(
+                    it,
+                    MessageToAgent::Permitted { .. } | MessageToAgent::Denied { .. }
+                );
+                let old =
+                    matches!(it, MessageToAgent::PhaseStart { phase } if *phase != row.job.phase);
                 settled || old
             };
             it.say.retain(|message| !dies(message));
@@ -184,8 +188,8 @@ impl Desk {
 
     /// Withdraws messages that no process will read because their task has ended.
     pub(super) fn give_up(&mut self, row: &JobRow, unread: Vec<Told>) {
-        let mut advance = Advance::at(self.now());
-        let mut change = Change::beside(&row.id, row.version);
+        let mut advance = StoreStep::empty_at(self.now());
+        let mut change = JobChange::keep_state(&row.id, row.version);
         self.withdraw(&unread, &mut change, &mut advance.settled);
         if !change.records.is_empty() {
             advance.changes.push(change);
@@ -194,10 +198,15 @@ impl Desk {
     }
 
     /// Settles messages that no process will read, and marks those of people as withdrawn.
-    pub(super) fn withdraw(&self, unread: &[Told], change: &mut Change, settled: &mut Vec<Settle>) {
+    pub(super) fn withdraw(
+        &self,
+        unread: &[Told],
+        change: &mut JobChange,
+        settled: &mut Vec<SettledEffect>,
+    ) {
         settled.extend(unread.iter().map(Told::settle));
         for message in unread.iter().flat_map(|it| &it.say) {
-            if let Message::Said { id, .. } = message {
+            if let MessageToAgent::UserMessage { id, .. } = message {
                 self.said(id, MessageStatus::Withdrawn, change, self.now());
             }
         }

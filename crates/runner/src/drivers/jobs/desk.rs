@@ -15,11 +15,11 @@ use crate::core::attempts::{Attempts, News};
 use crate::core::hearing::FirstMessage;
 use bowline_formats::agents::{AgentProtocol, ResumePoint, TokenUsage, UsagePeriod};
 use bowline_formats::markers::CriterionResult;
-use bowline_machines::job::{Command, Job, JobMachine, Life, Marker, Refusal, TimerKind};
+use bowline_machines::job::{AgentMarker, Command, Job, JobMachine, JobState, Refusal, TimerKind};
 use bowline_machines::{Machine as _, Timestamp};
 use bowline_store::{
-    About, Advance, Change, EffectRow, JobRow, Key, Next, Record, RecordQuery, Spent, Store,
-    StoreError, TimerChange, TimerRow,
+    AddedSpend, EffectRow, JobAttributes, JobChange, JobRecord, JobRow, NextJobState, RecordQuery,
+    SecretKey, Store, StoreError, StoreStep, TimerChange, TimerRow,
 };
 use bowline_words::message::ServerThing;
 use serde::Deserialize as _;
@@ -108,7 +108,7 @@ pub(super) struct Desk {
     /// Source of the configuration, if it can change.
     shared: Option<SharedConfig>,
     pub(super) store: WatchedStore,
-    pub(super) key: Key,
+    pub(super) key: SecretKey,
     pub(super) failures: Arc<Failures>,
     pub(super) attempts: Box<dyn Agents>,
     pub(super) workshop: Box<dyn Bench>,
@@ -119,7 +119,7 @@ pub(super) struct Desk {
     /// Jobs whose removal is decided and not durable yet: the store still has them.
     pub(super) removed: BTreeSet<String>,
     /// Records that wait for a person, and those changed since the last commit.
-    pub(super) open: BTreeMap<String, Record>,
+    pub(super) open: BTreeMap<String, JobRecord>,
     pub(super) timers: BTreeMap<(String, String), TimerRow>,
     /// Effects to execute, by job, in order.
     pub(super) effects: BTreeMap<String, VecDeque<EffectRow>>,
@@ -138,7 +138,7 @@ pub(super) struct Desk {
     pub(super) untold: BTreeSet<String>,
     /// Jobs whose client requested a permission since rules were last applied.
     pub(super) asking: BTreeSet<String>,
-    pub(super) batch: Vec<(Advance, After)>,
+    pub(super) batch: Vec<(StoreStep, After)>,
     pub(super) requests: BTreeSet<String>,
     /// Commits in flight, the oldest first.
     pub(super) flights: VecDeque<Flight>,
@@ -155,7 +155,7 @@ impl Desk {
     pub(super) fn open(
         shared: SharedConfig,
         store: Arc<dyn Store>,
-        key: Key,
+        key: SecretKey,
         shift: &Arc<Shift>,
         listeners: Listeners,
         tokens: Tokens,
@@ -192,7 +192,7 @@ impl Desk {
     pub(super) fn with(
         config: Arc<Config>,
         store: Arc<dyn Store>,
-        key: Key,
+        key: SecretKey,
         attempts: Box<dyn Agents>,
         workshop: Box<dyn Bench>,
     ) -> Result<Desk, Outage> {
@@ -239,7 +239,7 @@ impl Desk {
     /// Deletes files of removed tasks that an earlier process did not get to.
     fn finish_removals(&mut self) -> Result<(), StoreError> {
         for row in folders::noted_removals(&self.config) {
-            match self.store.job(&row.id)? {
+            match self.store.find_job(&row.id)? {
                 Some(_) => folders::forget_removal(&self.config, &row.id),
                 None => self.remove_files(row, Box::new(|_| {})),
             }
@@ -260,15 +260,15 @@ impl Desk {
             open: true,
             ..RecordQuery::default()
         };
-        for record in self.store.records(&open)? {
+        for record in self.store.list_records(&open)? {
             self.open.insert(record.id.clone(), record);
         }
-        for timer in self.store.timers()? {
+        for timer in self.store.list_timers()? {
             self.index.timer(None, Some(&timer));
             self.timers
                 .insert((timer.job.clone(), timer.key.clone()), timer);
         }
-        for effect in self.store.effects()? {
+        for effect in self.store.open_effects()? {
             let of = self.effects.entry(effect.job.clone()).or_default();
             of.push_back(effect);
         }
@@ -371,29 +371,35 @@ impl Desk {
         }
         let kept = match self.removed.contains(id) {
             true => None,
-            false => self.store.job(id)?,
+            false => self.store.find_job(id)?,
         };
         kept.ok_or_else(|| no_such(ServerThing::Task, id))
     }
 
     /// Returns a record as it will be once everything is committed.
-    pub(super) fn record(&self, id: &str) -> Option<Record> {
+    pub(super) fn record(&self, id: &str) -> Option<JobRecord> {
         let known = self.open.get(id).cloned();
-        known.or_else(|| self.store.record(id).ok().flatten())
+        known.or_else(|| self.store.find_record(id).ok().flatten())
     }
 
     /// Lets the state machine decide and builds the store change.
-    pub(super) fn step(&self, row: &JobRow, command: Command) -> Result<Change, Refused> {
+    pub(super) fn step(&self, row: &JobRow, command: Command) -> Result<JobChange, Refused> {
         let at = self.now();
         let step = JobMachine::step(&row.job, command, at)?;
-        Ok(self.follow(row, step.next, About::clone(&row.about), step.effects, at))
+        Ok(self.follow(
+            row,
+            step.next,
+            JobAttributes::clone(&row.about),
+            step.effects,
+            at,
+        ))
     }
 
     /// Adds a decided step to the next commit. Rows in memory change as if it were durable.
-    pub(super) fn stage(&mut self, mut advance: Advance, after: After) {
+    pub(super) fn stage(&mut self, mut advance: StoreStep, after: After) {
         for change in &mut advance.changes {
             change.spent = self.spent(change);
-            if matches!(&change.next, Next::Is(job, _) if is_over(job))
+            if matches!(&change.next, NextJobState::Is(job, _) if is_over(job))
                 && let Some(unread) = self.unread.remove(&change.job)
             {
                 self.withdraw(&unread, change, &mut advance.settled);
@@ -402,7 +408,7 @@ impl Desk {
         for change in &advance.changes {
             let mut version = change.expected;
             match &change.next {
-                Next::Is(job, about) => {
+                NextJobState::Is(job, about) => {
                     version += 1;
                     if !job.permissions.is_empty() {
                         self.asking.insert(change.job.clone());
@@ -418,15 +424,15 @@ impl Desk {
                         self.untold.insert(row.id.clone());
                     }
                     self.index.job(before, Some(&row));
-                    if matches!(row.job.life, Life::Completed { .. }) {
-                        let waiting = self.store.dependents(&row.id).unwrap_or_default();
+                    if matches!(row.job.state, JobState::Completed { .. }) {
+                        let waiting = self.store.dependents_of(&row.id).unwrap_or_default();
                         let waiting = waiting.iter().filter_map(|id| self.rows.get(id));
                         waiting.for_each(|row| self.index.wake(row));
                     }
                     self.rows.insert(row.id.clone(), row);
                 }
-                Next::Same => {}
-                Next::Gone => {
+                NextJobState::Same => {}
+                NextJobState::Gone => {
                     self.forget(&change.job);
                     self.removed.insert(change.job.clone());
                 }
@@ -482,18 +488,18 @@ impl Desk {
     }
 
     /// Returns the usage that a change adds, so that it is stored together with its cause.
-    fn spent(&self, change: &Change) -> Option<Spent> {
-        let Next::Is(job, about) = &change.next else {
+    fn spent(&self, change: &JobChange) -> Option<AddedSpend> {
+        let NextJobState::Is(job, about) = &change.next else {
             return None;
         };
-        if job.tokens == 0 && about.cost() == 0.0 {
+        if job.tokens == 0 && about.total_cost_usd() == 0.0 {
             return None;
         }
         let before = self.row(&change.job).ok()?;
         let tokens = job.tokens.saturating_sub(before.job.tokens);
-        let usd = (about.cost() - before.about.cost()).max(0.0);
+        let usd = (about.total_cost_usd() - before.about.total_cost_usd()).max(0.0);
         let agent = about.agent.as_ref().unwrap_or(&self.config.default_agent);
-        (tokens > 0 || usd > 0.0).then(|| Spent {
+        (tokens > 0 || usd > 0.0).then(|| AddedSpend {
             agent: agent.clone(),
             tokens,
             usd,
@@ -501,8 +507,8 @@ impl Desk {
     }
 
     /// Stages one change that has no caller waiting for it.
-    pub(super) fn stage_change(&mut self, change: Change) {
-        let mut advance = Advance::at(self.now());
+    pub(super) fn stage_change(&mut self, change: JobChange) {
+        let mut advance = StoreStep::empty_at(self.now());
         advance.changes.push(change);
         self.stage(advance, After::Nothing);
     }
@@ -548,10 +554,10 @@ impl Desk {
                             return None;
                         }
                         // Input that seemed unanswered was taken into the turn that ended.
-                        row.about_mut().prompts_open = 0;
-                        Command::Said {
+                        row.attributes_mut().prompts_open = 0;
+                        Command::MarkerRead {
                             attempt: row.job.attempt,
-                            marker: Marker::TurnEnded {
+                            marker: AgentMarker::TurnEnded {
                                 question: new_id("q"),
                             },
                         }
@@ -562,8 +568,13 @@ impl Desk {
             });
             let decided = command.and_then(|command| self.step(&row, command).ok());
             let mut change = decided.unwrap_or_else(|| {
-                let mut same = Change::to(&row.id, row.version, row.job.clone(), row.about.clone());
-                if timer.key == TimerKind::Silence.name() && row.job.life == Life::Running {
+                let mut same = JobChange::replace_state(
+                    &row.id,
+                    row.version,
+                    row.job.clone(),
+                    row.about.clone(),
+                );
+                if timer.key == TimerKind::Silence.name() && row.job.state == JobState::Running {
                     // There was output since: checked again when that is as long ago.
                     same.timers.push(TimerChange::Set {
                         key: timer.key.clone(),
@@ -603,7 +614,7 @@ impl Desk {
             resolve_workspace(&mut row);
             let done = |id: &&String| {
                 let row = self.row(id);
-                row.is_ok_and(|row| matches!(row.job.life, Life::Completed { .. }))
+                row.is_ok_and(|row| matches!(row.job.state, JobState::Completed { .. }))
             };
             let completed = row.job.depends_on.iter().filter(done).cloned().collect();
             let held_by = self.index.claims().waits_for(&row);
@@ -632,7 +643,7 @@ impl Desk {
         for id in longest {
             let Ok(row) = self.row(&id) else { continue };
             let attempt = row.job.attempt;
-            if let Ok(change) = self.step(&row, Command::Shed { attempt }) {
+            if let Ok(change) = self.step(&row, Command::EvictStoppedAgent { attempt }) {
                 self.stage_change(change);
             }
         }
@@ -646,7 +657,7 @@ pub(super) fn resolve_workspace(row: &mut JobRow) {
     };
     let real = real_path(Path::new(named)).to_string_lossy().into_owned();
     if row.about.real_workspace.as_ref() != Some(&real) {
-        row.about_mut().real_workspace = Some(real);
+        row.attributes_mut().real_workspace = Some(real);
     }
 }
 
@@ -660,5 +671,5 @@ fn tells_anew(before: Option<&JobRow>, row: &JobRow) -> bool {
             job.archived,
         )
     };
-    row.job.life != Life::Draft && before.is_none_or(|it| told(&it.job) != told(&row.job))
+    row.job.state != JobState::Draft && before.is_none_or(|it| told(&it.job) != told(&row.job))
 }

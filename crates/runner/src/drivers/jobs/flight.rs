@@ -12,8 +12,8 @@ use super::desk::Desk;
 use super::outage::Outage;
 use super::request::{Answered, Refused};
 use bowline_formats::agents::ResumePoint;
-use bowline_machines::job::{Job, Life};
-use bowline_store::{Advance, Advancing, Change, JobRow, Outcome, Store as _};
+use bowline_machines::job::{Job, JobState};
+use bowline_store::{CommitHandle, CommitOutcome, JobChange, JobRow, Store as _, StoreStep};
 use bowline_words::message::ServerThing;
 use std::collections::BTreeSet;
 use std::sync::PoisonError;
@@ -52,7 +52,7 @@ pub(super) struct Answer {
 
 /// A batch of steps that is being made durable.
 pub(super) struct Flight {
-    advancing: Advancing,
+    advancing: CommitHandle,
     afters: Vec<After>,
     /// For each step, its job if it is about one job alone.
     subjects: Vec<Option<String>>,
@@ -75,7 +75,7 @@ impl Desk {
     /// True if no effect is pending or decided: requests may then be decided while the batch is
     /// flushed.
     pub(super) fn is_quiet(&self) -> bool {
-        let quiet = |change: &Change| change.effects.is_empty();
+        let quiet = |change: &JobChange| change.effects.is_empty();
         self.effects.is_empty()
             && (self.batch.iter()).all(|(step, _)| step.changes.iter().all(quiet))
     }
@@ -115,8 +115,8 @@ impl Desk {
             });
             // Only this dispatcher writes: otherwise another process has the store, or it is not
             // what it was.
-            let expected = |(it, subject): (&Outcome, &Option<String>)| match it {
-                Outcome::Applied { .. } => true,
+            let expected = |(it, subject): (&CommitOutcome, &Option<String>)| match it {
+                CommitOutcome::Applied { .. } => true,
                 it => is_about_removed(it, subject),
             };
             let mut each = outcomes.iter().zip(&flight.subjects);
@@ -149,7 +149,7 @@ impl Desk {
     }
 
     fn set_out(&mut self) -> Flight {
-        let (steps, mut afters): (Vec<Advance>, Vec<After>) =
+        let (steps, mut afters): (Vec<StoreStep>, Vec<After>) =
             std::mem::take(&mut self.batch).into_iter().unzip();
         let subjects = steps.iter().map(|step| match step.changes.as_slice() {
             [change] => Some(change.job.clone()),
@@ -171,12 +171,12 @@ impl Desk {
         let untold = untold
             .filter_map(|id| self.rows.get(&id).cloned())
             .collect();
-        let advancing: Advancing = if self.alone && steps.len() == 1 && self.flights.is_empty() {
-            let mut answer = Some(self.store.advance(steps));
+        let advancing: CommitHandle = if self.alone && steps.len() == 1 && self.flights.is_empty() {
+            let mut answer = Some(self.store.commit_steps(steps));
             Box::new(move |_| answer.take())
         } else {
             let wake = self.wake.clone();
-            self.store.advance_soon(steps, Box::new(move || wake()))
+            self.store.begin_commit(steps, Box::new(move || wake()))
         };
         Flight {
             advancing,
@@ -190,7 +190,7 @@ impl Desk {
     }
 
     /// Acts on a batch that is durable. Steps without an outcome are not.
-    fn landed(&mut self, flight: Flight, outcomes: Vec<Outcome>) {
+    fn landed(&mut self, flight: Flight, outcomes: Vec<CommitOutcome>) {
         if self.broken.is_none() {
             let at = self.now();
             for row in flight.untold {
@@ -201,7 +201,7 @@ impl Desk {
         let mut outcomes = outcomes.into_iter();
         for (after, subject) in flight.afters.into_iter().zip(flight.subjects) {
             let effects = match (outcomes.next(), &self.broken) {
-                (Some(Outcome::Applied { effects, .. }), _) => effects,
+                (Some(CommitOutcome::Applied { effects, .. }), _) => effects,
                 (_, Some(outage)) => {
                     after.refuse(|| outage.clone().into());
                     continue;
@@ -234,7 +234,8 @@ impl Desk {
             }
         }
         // A job that is over leaves memory, unless a commit in flight changes it.
-        let over = |job: &Job| matches!(job.life, Life::Completed { .. } | Life::Failed(_));
+        let over =
+            |job: &Job| matches!(job.state, JobState::Completed { .. } | JobState::Failed(_));
         for id in flight.jobs {
             // Its removal is durable, or none was decided: the store knows.
             if !self.flights.iter().any(|it| it.jobs.contains(&id)) {
@@ -254,14 +255,14 @@ impl Desk {
         }
     }
 
-    fn publish(&self, outcomes: &[Outcome]) {
+    fn publish(&self, outcomes: &[CommitOutcome]) {
         let listeners = self.listeners.lock();
         let mut listeners = listeners.unwrap_or_else(PoisonError::into_inner);
         if listeners.is_empty() {
             return;
         }
         for outcome in outcomes {
-            let Outcome::Applied { events, .. } = outcome else {
+            let CommitOutcome::Applied { events, .. } = outcome else {
                 continue;
             };
             for event in events {
@@ -272,6 +273,6 @@ impl Desk {
 }
 
 /// True if a step was not applied because its only job had been removed.
-fn is_about_removed(outcome: &Outcome, subject: &Option<String>) -> bool {
-    matches!(outcome, Outcome::Conflict { job, version: 0 } if subject.as_ref() == Some(job))
+fn is_about_removed(outcome: &CommitOutcome, subject: &Option<String>) -> bool {
+    matches!(outcome, CommitOutcome::Conflict { job, version: 0 } if subject.as_ref() == Some(job))
 }

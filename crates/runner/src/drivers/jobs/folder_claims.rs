@@ -6,7 +6,7 @@
 //! overlapping folder.
 
 use super::index::{Queued, queue_key};
-use bowline_machines::job::Life;
+use bowline_machines::job::JobState;
 use bowline_store::JobRow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -85,10 +85,10 @@ impl FolderClaims {
                     remove(&mut self.holders, &folder, &row.id);
                     Some(folder)
                 }
-                None => (row.job.life == Life::Pending).then(|| self.folder_of(row)),
+                None => (row.job.state == JobState::Pending).then(|| self.folder_of(row)),
             });
         }
-        if let Some(row) = now.filter(|row| holds_folder(&row.job.life)) {
+        if let Some(row) = now.filter(|row| holds_folder(&row.job.state)) {
             let folder = self.folder_of(row);
             // Tasks that wait for that folder keep waiting.
             freed.retain(|it| *it != folder);
@@ -118,16 +118,18 @@ impl FolderClaims {
 }
 
 /// True if a task in this state holds its folder.
-fn holds_folder(life: &Life) -> bool {
+fn holds_folder(life: &JobState) -> bool {
     match life {
-        Life::Draft | Life::Pending | Life::Completed { .. } | Life::Failed(_) => false,
-        Life::Running
-        | Life::Paused(_)
-        | Life::Asking
-        | Life::Needing
-        | Life::Permitting
-        | Life::Verifying { .. }
-        | Life::Reviewing => true,
+        JobState::Draft | JobState::Pending | JobState::Completed { .. } | JobState::Failed(_) => {
+            false
+        }
+        JobState::Running
+        | JobState::Paused(_)
+        | JobState::Asking
+        | JobState::Needing
+        | JobState::Permitting
+        | JobState::Verifying { .. }
+        | JobState::Reviewing => true,
     }
 }
 

@@ -7,8 +7,8 @@ use super::workshop::index;
 use super::{Answered, Config, Reply, app, attempt_id, prompt, rebuild, verifier_id};
 use crate::core::quoted;
 use bowline_machines::Timestamp;
-use bowline_machines::job::{Job, Life};
-use bowline_store::{About, JobRow, Resource};
+use bowline_machines::job::{Job, JobState};
+use bowline_store::{JobAttributes, JobRow, Resource};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsStr;
@@ -176,8 +176,8 @@ pub(super) fn describe(config: &Config, row: &JobRow, at: Timestamp) -> std::io:
 fn told(config: &Config, row: &JobRow, at: Timestamp) -> Value {
     let (job, about) = (&row.job, &row.about);
     let utc = bowline_formats::time::format_utc;
-    let paused_by = match &job.life {
-        Life::Paused(by) => Some(by.kind().name()),
+    let paused_by = match &job.state {
+        JobState::Paused(by) => Some(by.kind().name()),
         _ => None,
     };
     let failure = job
@@ -234,9 +234,9 @@ pub(super) fn noted_removals(config: &Config) -> Vec<JobRow> {
             verifications: count("verifications").unwrap_or_else(|| counted("-v")),
             ..Job::draft()
         };
-        let about = About {
+        let about = JobAttributes {
             workspace: note["workspace"].as_str().map(str::to_owned),
-            ..About::default()
+            ..JobAttributes::default()
         };
         Some(JobRow {
             id,
@@ -316,7 +316,7 @@ mod tests {
 
     use super::{Config, Folders, note_removal, noted_removals};
     use bowline_machines::job::Job;
-    use bowline_store::{About, JobRow};
+    use bowline_store::{JobAttributes, JobRow};
     use bowline_supervisor::ShimProgram;
     use bowline_test_support::wait_until;
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -343,7 +343,7 @@ mod tests {
             id: "task_1".into(),
             version: 1,
             job: Job::draft().into(),
-            about: About::default().into(),
+            about: JobAttributes::default().into(),
         };
         folders
             .removals()
@@ -366,7 +366,7 @@ mod tests {
             id: "task_1".into(),
             version: 1,
             job: Job::draft().into(),
-            about: About::default().into(),
+            about: JobAttributes::default().into(),
         };
         note_removal(&config, &row).unwrap();
         std::fs::write(data.path().join("removed/task_1"), "").unwrap();

@@ -11,12 +11,13 @@ use bowline_formats::time::format_utc;
 use bowline_formats::transition::{LINE_TYPE, Transition};
 use bowline_machines::Timestamp;
 use bowline_machines::job::{
-    Dependency, Effect, Fact, Job, JobTransition, Life, Message, MessageStatus, PermissionStatus,
-    Question, QuestionStatus, Review, TimerKind,
+    AgentDependency, AgentQuestion, Effect, Job, JobState, MessageStatus, MessageToAgent,
+    PermissionStatus, PhaseReview, QuestionStatus, TimerKind, TransitionEntry, TransitionFact,
 };
 use bowline_store::{
-    About, Change, DependencyRow, EventKind, JobRow, NewEffect, NewEvent, Next, Place, QuestionRow,
-    Record, RecordBody, ReviewRow, SaidRow, StepBegun, TimerChange, unguessable,
+    BegunStepRow, DependencyRow, EventKind, JobAttributes, JobChange, JobRecord, JobRow,
+    MessageRow, NewEffect, NewEvent, NextJobState, OutputPosition, QuestionRow, RecordBody,
+    ReviewRow, TimerChange, random_token,
 };
 use serde_json::{Map, Value, json};
 
@@ -48,10 +49,10 @@ pub(super) fn stored_effect(effect: &Effect, due: Timestamp) -> NewEffect {
     }
 }
 
-fn transition(id: &str, moved: &JobTransition, at: Timestamp) -> NewEvent {
-    let fact = |fact: &Fact| match fact {
-        Fact::Number(number) => Value::from(*number),
-        Fact::Text(text) => Value::from(text.as_str()),
+fn transition(id: &str, moved: &TransitionEntry, at: Timestamp) -> NewEvent {
+    let fact = |fact: &TransitionFact| match fact {
+        TransitionFact::Number(number) => Value::from(*number),
+        TransitionFact::Text(text) => Value::from(text.as_str()),
     };
     let metadata: Map<String, Value> = moved
         .metadata
@@ -77,7 +78,7 @@ fn transition(id: &str, moved: &JobTransition, at: Timestamp) -> NewEvent {
 }
 
 /// Returns the event that announces a record.
-fn told(record: &Record) -> NewEvent {
+fn told(record: &JobRecord) -> NewEvent {
     let (kind, mut body) = match &record.body {
         RecordBody::Review(row) => (EventKind::Review, json!(row)),
         RecordBody::Question(row) => (EventKind::Question, json!(row)),
@@ -96,9 +97,9 @@ fn told(record: &Record) -> NewEvent {
 }
 
 /// Returns the ids of people's messages among messages to an agent.
-fn sayings(messages: &[Message]) -> Vec<String> {
-    let id = |message: &Message| match message {
-        Message::Said { id, .. } => Some(id.clone()),
+fn sayings(messages: &[MessageToAgent]) -> Vec<String> {
+    let id = |message: &MessageToAgent| match message {
+        MessageToAgent::UserMessage { id, .. } => Some(id.clone()),
         _ => None,
     };
     messages.iter().filter_map(id).collect()
@@ -107,7 +108,7 @@ fn sayings(messages: &[Message]) -> Vec<String> {
 /// Returns the ids of people's messages that these effects hand to an agent.
 fn handed_over(effects: &[Effect]) -> Vec<String> {
     let told = |effect: &Effect| match effect {
-        Effect::Tell { say, .. } => sayings(say),
+        Effect::SendMessage { messages: say, .. } => sayings(say),
         _ => Vec::new(),
     };
     effects.iter().flat_map(told).collect()
@@ -119,12 +120,12 @@ impl Desk {
         &self,
         before: &JobRow,
         next: Job,
-        mut about: About,
+        mut about: JobAttributes,
         effects: Vec<Effect>,
         at: Timestamp,
-    ) -> Change {
+    ) -> JobChange {
         let id = &before.id;
-        let mut change = Change::beside(id, before.version);
+        let mut change = JobChange::keep_state(id, before.version);
         let handed_over = handed_over(&effects);
         for mut effect in effects {
             match &mut effect {
@@ -156,10 +157,10 @@ impl Desk {
                         false => 0,
                     };
                 }
-                Effect::Tell {
+                Effect::SendMessage {
                     attempt,
                     number,
-                    say,
+                    messages: say,
                 } => {
                     about.inputs += 1;
                     *number = about.inputs;
@@ -188,17 +189,17 @@ impl Desk {
         if next.phase != before.job.phase && before.job.phase > 0 {
             about.phase_ref = self.saved_code(&about);
         }
-        let stopped = stopped(&next.life);
+        let stopped = stopped(&next.state);
         about.waits_since = match (stopped, about.waits_since) {
             (false, _) => None,
             (true, since) => since.or(Some(at.0)),
         };
-        if matches!(next.life, Life::Completed { .. } | Life::Failed(_)) {
+        if matches!(next.state, JobState::Completed { .. } | JobState::Failed(_)) {
             let keys = self.timer_keys(id).into_iter();
             change.timers = keys.map(|key| TimerChange::Clear { key }).collect();
         }
         about.updated_at = at.0;
-        change.next = Next::Is(next.into(), about.into());
+        change.next = NextJobState::Is(next.into(), about.into());
         change
     }
 
@@ -210,10 +211,12 @@ impl Desk {
 
     /// True if an input starts a turn of the agent. The first one does; a reply to a request of the
     /// client does not.
-    fn is_prompt(&self, attempt: u32, number: u64, say: &[Message]) -> bool {
-        let prompts = |it: &Message| match it {
-            Message::Permitted { .. } | Message::Denied { .. } => false,
-            Message::QuestionAnswer { question, .. } => self.requested(question, attempt).is_none(),
+    fn is_prompt(&self, attempt: u32, number: u64, say: &[MessageToAgent]) -> bool {
+        let prompts = |it: &MessageToAgent| match it {
+            MessageToAgent::Permitted { .. } | MessageToAgent::Denied { .. } => false,
+            MessageToAgent::QuestionAnswer { question, .. } => {
+                self.requested(question, attempt).is_none()
+            }
             _ => true,
         };
         number == 1 || say.iter().any(prompts)
@@ -233,7 +236,7 @@ impl Desk {
     }
 
     /// Returns the ref of the code in the latest checkpoint.
-    pub(super) fn saved_code(&self, about: &About) -> Option<String> {
+    pub(super) fn saved_code(&self, about: &JobAttributes) -> Option<String> {
         let (id, _) = about.checkpoint.as_ref()?;
         match self.record(id)?.body {
             RecordBody::Checkpoint(saved) => saved.code_ref,
@@ -248,7 +251,7 @@ impl Desk {
         before: &JobRow,
         next: &Job,
         handed_over: &[String],
-        change: &mut Change,
+        change: &mut JobChange,
         at: Timestamp,
     ) {
         let old = &before.job;
@@ -277,7 +280,10 @@ impl Desk {
                 change.records.push(record);
             }
         }
-        let (were, are) = (sayings(&old.unsaid), sayings(&next.unsaid));
+        let (were, are) = (
+            sayings(&old.queued_messages),
+            sayings(&next.queued_messages),
+        );
         let gone = were.iter().filter(|id| !are.contains(id));
         for id in gone.filter(|id| !handed_over.contains(id)) {
             // A person withdrew it, or the task ended first.
@@ -286,11 +292,17 @@ impl Desk {
     }
 
     /// Settles the record of a message that was delivered or never will be.
-    pub(super) fn said(&self, id: &str, status: MessageStatus, change: &mut Change, at: Timestamp) {
+    pub(super) fn said(
+        &self,
+        id: &str,
+        status: MessageStatus,
+        change: &mut JobChange,
+        at: Timestamp,
+    ) {
         let Some(mut record) = self.record(id) else {
             return;
         };
-        if let RecordBody::Said(SaidRow {
+        if let RecordBody::Said(MessageRow {
             status: was,
             settled_at,
             ..
@@ -304,7 +316,7 @@ impl Desk {
     }
 
     /// Adds a record to a change, with the event that announces it.
-    pub(super) fn show(change: &mut Change, record: Record) {
+    pub(super) fn show(change: &mut JobChange, record: JobRecord) {
         change.events.push(told(&record));
         change.records.retain(|it| it.id != record.id);
         change.records.push(record);
@@ -316,7 +328,7 @@ impl Desk {
         status: PermissionStatus,
         reason: Option<String>,
         at: Timestamp,
-    ) -> Option<Record> {
+    ) -> Option<JobRecord> {
         let mut record = self.record(id)?;
         let RecordBody::Permission(row) = &mut record.body else {
             return None;
@@ -331,7 +343,7 @@ impl Desk {
         Some(record)
     }
 
-    fn review(&self, before: &JobRow, review: &Review) -> Record {
+    fn review(&self, before: &JobRow, review: &PhaseReview) -> JobRecord {
         let mut row = match self.record(&review.id).map(|it| it.body) {
             Some(RecordBody::Review(row)) => row,
             _ => ReviewRow::default(),
@@ -340,7 +352,7 @@ impl Desk {
         row.status = review.status;
         row.comment = review.comment.clone();
         row.reviewed_at = review.reviewed_at.map(|at| at.0);
-        Record {
+        JobRecord {
             id: review.id.clone(),
             job: before.id.clone(),
             open: review.is_open(),
@@ -349,7 +361,13 @@ impl Desk {
         }
     }
 
-    fn question(&self, before: &JobRow, question: &Question, next: &Job, at: Timestamp) -> Record {
+    fn question(
+        &self,
+        before: &JobRow,
+        question: &AgentQuestion,
+        next: &Job,
+        at: Timestamp,
+    ) -> JobRecord {
         let known = self.record(&question.id);
         let asked_at = known.as_ref().map_or(at, |it| it.at);
         let mut row = match known.map(|it| it.body) {
@@ -370,7 +388,7 @@ impl Desk {
         if !question.is_open() {
             row.settled_at = Some(at.0);
         }
-        Record {
+        JobRecord {
             id: question.id.clone(),
             job: before.id.clone(),
             open: question.is_open(),
@@ -382,10 +400,10 @@ impl Desk {
     fn dependency(
         &self,
         before: &JobRow,
-        needed: &Dependency,
+        needed: &AgentDependency,
         next: &Job,
         at: Timestamp,
-    ) -> Record {
+    ) -> JobRecord {
         let known = self.record(&needed.id);
         let asked_at = known.as_ref().map_or(at, |it| it.at);
         let mut row = match known.map(|it| it.body) {
@@ -404,7 +422,7 @@ impl Desk {
         if !needed.is_open() {
             row.settled_at = Some(at.0);
         }
-        Record {
+        JobRecord {
             id: needed.id.clone(),
             job: before.id.clone(),
             open: needed.is_open(),
@@ -415,7 +433,7 @@ impl Desk {
 }
 
 /// Stores when a step began. Later steps were of an earlier round of the phase and are dropped.
-fn note_step(about: &mut About, next: &Job, at: Timestamp) {
+fn note_step(about: &mut JobAttributes, next: &Job, at: Timestamp) {
     let Some(step) = &next.step else {
         return;
     };
@@ -424,7 +442,7 @@ fn note_step(about: &mut About, next: &Job, at: Timestamp) {
         .steps
         .retain(|it| (it.phase, it.number) < (phase, number));
     if about.steps.len() < STEPS_MAX {
-        about.steps.push(StepBegun {
+        about.steps.push(BegunStepRow {
             phase,
             number,
             name: step.name.chars().take(STEP_NAME_MAX).collect(),
@@ -434,12 +452,12 @@ fn note_step(about: &mut About, next: &Job, at: Timestamp) {
 }
 
 /// Resets what belongs to an attempt. The cost stays if the client counts over its whole session.
-fn begun(about: &mut About, attempt: u32, counts_on: bool, at: Timestamp) {
-    about.place = Place {
+fn begun(about: &mut JobAttributes, attempt: u32, counts_on: bool, at: Timestamp) {
+    about.place = OutputPosition {
         attempt,
-        ..Place::default()
+        ..OutputPosition::default()
     };
-    about.nonce = unguessable();
+    about.nonce = random_token();
     about.inputs = 0;
     about.prompts_open = 0;
     about.limited_until = None;
@@ -455,16 +473,18 @@ fn begun(about: &mut About, attempt: u32, counts_on: bool, at: Timestamp) {
 }
 
 /// True if the agent of a job in this state has a process that is stopped.
-pub(super) fn stopped(life: &Life) -> bool {
+pub(super) fn stopped(life: &JobState) -> bool {
     match life {
-        Life::Paused(_)
-        | Life::Asking
-        | Life::Needing
-        | Life::Permitting
-        | Life::Verifying { .. }
-        | Life::Reviewing => true,
-        Life::Draft | Life::Pending | Life::Running | Life::Completed { .. } | Life::Failed(_) => {
-            false
-        }
+        JobState::Paused(_)
+        | JobState::Asking
+        | JobState::Needing
+        | JobState::Permitting
+        | JobState::Verifying { .. }
+        | JobState::Reviewing => true,
+        JobState::Draft
+        | JobState::Pending
+        | JobState::Running
+        | JobState::Completed { .. }
+        | JobState::Failed(_) => false,
     }
 }

@@ -15,12 +15,12 @@ use bowline_formats::time::format_utc;
 use bowline_formats::transition::{LINE_TYPE, Transition};
 use bowline_machines::Timestamp;
 use bowline_machines::job::{
-    Command, Dependency, Life, Marker, PausedBy, Permission, PermissionStatus, Process, Question,
-    StepAt, TimerKind,
+    AgentDependency, AgentMarker, AgentQuestion, Command, JobState, PauseCause, PermissionRequest,
+    PermissionStatus, ProcessState, ReportedStep, TimerKind,
 };
 use bowline_store::{
-    Advance, Change, EventKind, JobRow, NewEvent, Next, PermissionRow, QuestionRow, Record,
-    RecordBody, Resource, TimerChange,
+    EventKind, JobChange, JobRecord, JobRow, NewEvent, NextJobState, PermissionRow, QuestionRow,
+    RecordBody, Resource, StoreStep, TimerChange,
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -100,7 +100,7 @@ impl Desk {
         events: Vec<AgentEvent<'static>>,
     ) {
         let Ok(row) = self.row(job) else { return };
-        if row.job.attempt != number || row.job.process == Process::Gone {
+        if row.job.attempt != number || row.job.process == ProcessState::Gone {
             // Output of an attempt that is over is acknowledged, so that it can end, and ignored.
             // Only usage still counts: a client reports the cost of a turn after the text that
             // ended the task.
@@ -142,7 +142,7 @@ impl Desk {
             }
         }
         if used {
-            let change = Change::to(&row.id, row.version, row.job, row.about);
+            let change = JobChange::replace_state(&row.id, row.version, row.job, row.about);
             self.stage_change(change);
         }
     }
@@ -180,11 +180,11 @@ impl Desk {
             self.attempts.processed(id, upto, resume);
             return;
         }
-        let about = row.about_mut();
+        let about = row.attributes_mut();
         about.place.resume = resume;
         about.output_at = Some(self.now().0);
-        let mut advance = Advance::at(self.now());
-        let change = Change::to(&job, row.version, row.job, row.about);
+        let mut advance = StoreStep::empty_at(self.now());
+        let change = JobChange::replace_state(&job, row.version, row.job, row.about);
         advance.changes.push(change);
         let after = After::Processed {
             attempt: id.into(),
@@ -210,9 +210,9 @@ impl Desk {
             let message = format!(
                 "the client has sent no valid message for {seconds} seconds; the task's log has what it printed"
             );
-            let marker = Marker::ErrorNotify { message };
-            if row.job.life == Life::Running
-                && let Ok(mut change) = self.step(&row, Command::Said { attempt, marker })
+            let marker = AgentMarker::ErrorNotify { message };
+            if row.job.state == JobState::Running
+                && let Ok(mut change) = self.step(&row, Command::MarkerRead { attempt, marker })
             {
                 let status = row.job.agent_status().name();
                 let line = Transition {
@@ -241,17 +241,17 @@ impl Desk {
         let Ok(mut row) = self.row(job) else {
             return false;
         };
-        if row.job.attempt != attempt || row.job.process == Process::Gone {
+        if row.job.attempt != attempt || row.job.process == ProcessState::Gone {
             self.count_late(row, attempt, vec![event]);
             return false;
         }
-        row.about_mut().place.resume = event.resume;
+        row.attributes_mut().place.resume = event.resume;
         // The cost of a turn is reported with its end.
         let ends = matches!(
             event.what,
             AgentEventKind::TurnEnded(_) | AgentEventKind::Usage(_)
         );
-        let begins = !ends && std::mem::take(&mut row.about_mut().turn_over);
+        let begins = !ends && std::mem::take(&mut row.attributes_mut().turn_over);
         let mut records = Vec::new();
         let markers = match self.markers(&mut row, event.what, &mut records) {
             Some(markers) => markers,
@@ -261,7 +261,7 @@ impl Desk {
         if markers.is_empty() {
             // The event changes what is remembered, and needs no decision.
             let waits = row.about.turn_over && row.about.prompts_open > 0;
-            let mut change = Change::to(job, row.version, row.job, row.about);
+            let mut change = JobChange::replace_state(job, row.version, row.job, row.about);
             if waits {
                 change.timers.push(TimerChange::Set {
                     key: timer_key(&TimerKind::Turn),
@@ -283,19 +283,19 @@ impl Desk {
             };
             // This step also stores what was remembered above.
             now.about = row.about.clone();
-            match self.step(&now, Command::Said { attempt, marker }) {
+            match self.step(&now, Command::MarkerRead { attempt, marker }) {
                 Ok(mut change) => {
                     for record in records.extract_if(.., |it| permission(it)) {
                         Desk::show(&mut change, record);
                     }
-                    if let Next::Is(_, about) = &change.next {
+                    if let NextJobState::Is(_, about) = &change.next {
                         row.about = Arc::clone(about);
                     }
                     self.stage_change(change);
                 }
                 Err(_) => {
                     // A marker that is refused now changes nothing; its offset is still stored.
-                    let change = Change::to(job, now.version, now.job, now.about);
+                    let change = JobChange::replace_state(job, now.version, now.job, now.about);
                     self.stage_change(change);
                 }
             }
@@ -310,10 +310,10 @@ impl Desk {
         &self,
         row: &mut JobRow,
         what: AgentEventKind<'static>,
-        records: &mut Vec<Record>,
-    ) -> Option<Vec<Marker>> {
+        records: &mut Vec<JobRecord>,
+    ) -> Option<Vec<AgentMarker>> {
         let at = self.now();
-        let record = |id: &str, body: RecordBody| Record {
+        let record = |id: &str, body: RecordBody| JobRecord {
             id: id.into(),
             job: row.id.clone(),
             open: true,
@@ -322,7 +322,7 @@ impl Desk {
         };
         Some(match what {
             AgentEventKind::Session { id, .. } => {
-                row.about_mut().session = Some(id.into_owned());
+                row.attributes_mut().session = Some(id.into_owned());
                 vec![]
             }
             AgentEventKind::Initialized | AgentEventKind::Said(_) => return None,
@@ -346,7 +346,7 @@ impl Desk {
                             ..shown_question(&asked)
                         }),
                     ));
-                    markers.push(Marker::Question(question(id, asked)));
+                    markers.push(AgentMarker::Question(question(id, asked)));
                 }
                 markers
             }
@@ -366,31 +366,33 @@ impl Desk {
                     ..PermissionRow::default()
                 };
                 records.push(record(&id, RecordBody::Permission(body)));
-                vec![Marker::Permission(Permission {
+                vec![AgentMarker::Permission(PermissionRequest {
                     id,
                     request: request.id.into_owned(),
                     tool: tool.into_owned(),
                 })]
             }
-            AgentEventKind::Withdrawn { request } => vec![Marker::Withdrawn {
+            AgentEventKind::Withdrawn { request } => vec![AgentMarker::Withdrawn {
                 request: request.into_owned(),
             }],
             AgentEventKind::Needs(needed) if is_protected(&needed.name) => {
-                vec![Marker::Malformed {
+                vec![AgentMarker::Malformed {
                     details: protected(&needed.name),
                 }]
             }
-            AgentEventKind::Needs(needed) => vec![Marker::DependencyRequest(dependency(needed))],
+            AgentEventKind::Needs(needed) => {
+                vec![AgentMarker::DependencyRequest(dependency(needed))]
+            }
             AgentEventKind::PhaseComplete {
                 phase,
                 deliverables,
                 ..
-            } => vec![Marker::PhaseComplete {
+            } => vec![AgentMarker::PhaseComplete {
                 phase,
                 deliverables,
             }],
-            AgentEventKind::TaskComplete { .. } => vec![Marker::CustomComplete],
-            AgentEventKind::Step { step, of, name } => vec![Marker::Step(StepAt {
+            AgentEventKind::TaskComplete { .. } => vec![AgentMarker::CustomComplete],
+            AgentEventKind::Step { step, of, name } => vec![AgentMarker::Step(ReportedStep {
                 number: step,
                 of,
                 name,
@@ -412,8 +414,8 @@ impl Desk {
                         until.max(at.0 + LIMIT_S_MIN) + self.parked()
                     }
                 };
-                row.about_mut().limited_until = Some(until);
-                vec![Marker::RateLimit {
+                row.attributes_mut().limited_until = Some(until);
+                vec![AgentMarker::RateLimit {
                     until: Timestamp(until),
                 }]
             }
@@ -422,7 +424,7 @@ impl Desk {
                 vec![]
             }
             AgentEventKind::TurnEnded(end) => {
-                let about = row.about_mut();
+                let about = row.attributes_mut();
                 about.prompts_open = about.prompts_open.saturating_sub(1);
                 about.turns += 1;
                 about.limited_until = None;
@@ -430,11 +432,11 @@ impl Desk {
                 let idle = row.about.prompts_open == 0;
                 match end {
                     TurnEnd::Completed | TurnEnd::OutOfBudget | TurnEnd::Refused if idle => {
-                        vec![Marker::TurnEnded {
+                        vec![AgentMarker::TurnEnded {
                             question: new_id("q"),
                         }]
                     }
-                    TurnEnd::Limited if idle => vec![Marker::TurnLimited],
+                    TurnEnd::Limited if idle => vec![AgentMarker::TurnLimited],
                     TurnEnd::Completed
                     | TurnEnd::OutOfBudget
                     | TurnEnd::Refused
@@ -443,14 +445,14 @@ impl Desk {
                     | TurnEnd::Failed => vec![],
                 }
             }
-            AgentEventKind::Failed { message, details } => vec![Marker::ErrorFatal {
+            AgentEventKind::Failed { message, details } => vec![AgentMarker::ErrorFatal {
                 message: message.into_owned(),
                 details: details.map(std::borrow::Cow::into_owned),
             }],
-            AgentEventKind::Noticed { message, .. } => vec![Marker::ErrorNotify {
+            AgentEventKind::Noticed { message, .. } => vec![AgentMarker::ErrorNotify {
                 message: message.into_owned(),
             }],
-            AgentEventKind::Malformed(bad) => vec![Marker::Malformed {
+            AgentEventKind::Malformed(bad) => vec![AgentMarker::Malformed {
                 details: bad.to_string(),
             }],
             AgentEventKind::ProtocolError(_) => return None,
@@ -460,8 +462,12 @@ impl Desk {
     /// Returns the seconds by which the next paused task wakes later than the others, so that not
     /// all wake at once.
     fn parked(&self) -> i64 {
-        let parked =
-            |row: &&JobRow| matches!(row.job.life, Life::Paused(PausedBy::RateLimit { .. }));
+        let parked = |row: &&JobRow| {
+            matches!(
+                row.job.state,
+                JobState::Paused(PauseCause::RateLimit { .. })
+            )
+        };
         i64::try_from(self.rows.values().filter(parked).count()).unwrap_or(0)
     }
 
@@ -469,12 +475,12 @@ impl Desk {
     fn break_if_over(&mut self, job: &str) {
         let Ok(row) = self.row(job) else { return };
         let (own, usual) = (row.about.budget, self.config.budget);
-        let budget = bowline_store::Budget {
+        let budget = bowline_store::JobBudget {
             tokens: own.tokens.or(usual.tokens),
             usd: own.usd.or(usual.usd),
             minutes: own.minutes.or(usual.minutes),
         };
-        let cost = row.about.cost();
+        let cost = row.about.total_cost_usd();
         let minutes = row.job.started_at.map_or(0, |start| {
             u64::try_from(self.now().seconds_since(start) / 60).unwrap_or(0)
         });
@@ -514,7 +520,7 @@ impl Desk {
         }
         if let Ok(row) = self.row(job)
             && row.job.attempt == live.number
-            && row.job.process == Process::Live
+            && row.job.process == ProcessState::Live
             && let Ok(change) = self.step(&row, command)
         {
             self.stage_change(change);
@@ -558,15 +564,15 @@ fn count(row: &mut JobRow, usage: TokenUsage) {
     }
 }
 
-fn permission(record: &Record) -> bool {
+fn permission(record: &JobRecord) -> bool {
     matches!(record.body, RecordBody::Permission(_))
 }
 
-fn question(id: String, asked: UserQuestion) -> Question {
-    Question {
+fn question(id: String, asked: UserQuestion) -> AgentQuestion {
+    AgentQuestion {
         options: asked.options,
         default: asked.default,
-        ..Question::asked(id, asked.question, asked.required)
+        ..AgentQuestion::without_options(id, asked.question, asked.required)
     }
 }
 
@@ -580,11 +586,11 @@ fn shown_question(asked: &UserQuestion) -> QuestionRow {
     }
 }
 
-fn dependency(needed: DependencyRequest) -> Dependency {
-    Dependency {
+fn dependency(needed: DependencyRequest) -> AgentDependency {
+    AgentDependency {
         kind: needed.kind,
         description: needed.description,
         default: needed.default,
-        ..Dependency::requested(new_id("dep"), needed.name, needed.required)
+        ..AgentDependency::on_env_variable(new_id("dep"), needed.name, needed.required)
     }
 }

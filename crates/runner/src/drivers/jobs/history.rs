@@ -5,8 +5,8 @@
 
 use super::desk::Desk;
 use bowline_formats::markers::check::check_env_name;
-use bowline_machines::job::{DependencyStatus, Job, Message, QuestionStatus, ReviewStatus};
-use bowline_store::{About, JobRow, RecordBody};
+use bowline_machines::job::{DependencyStatus, Job, MessageToAgent, QuestionStatus, ReviewStatus};
+use bowline_store::{JobAttributes, JobRow, RecordBody};
 
 /// Entries that are kept; the oldest are dropped.
 const ENTRIES_MAX: usize = 200;
@@ -17,28 +17,28 @@ const BYTES_MAX: usize = 64 << 10;
 const INDENT: &str = "    ";
 
 /// Returns the id of the record behind a message of a person.
-pub(super) fn entry_id(job: &Job, message: &Message) -> Option<String> {
+pub(super) fn entry_id(job: &Job, message: &MessageToAgent) -> Option<String> {
     match message {
-        Message::QuestionAnswer { question, .. } => Some(question.clone()),
-        Message::ReviewRejected { review, .. }
-        | Message::ReviewApproved {
+        MessageToAgent::QuestionAnswer { question, .. } => Some(question.clone()),
+        MessageToAgent::ReviewRejected { review, .. }
+        | MessageToAgent::ReviewApproved {
             review,
             feedback: Some(_),
         } => Some(review.clone()),
-        Message::DependencyRejected { name, .. } => {
+        MessageToAgent::DependencyRejected { name, .. } => {
             dependency_id(job, name, DependencyStatus::Rejected)
         }
-        Message::DependencyProvided { name, .. } => {
+        MessageToAgent::DependencyProvided { name, .. } => {
             dependency_id(job, name, DependencyStatus::Provided)
         }
-        Message::Said { id, .. } => Some(id.clone()),
-        Message::ReviewApproved { feedback: None, .. }
-        | Message::PhaseStart { .. }
-        | Message::Rework { .. }
-        | Message::Reminder { .. }
-        | Message::Permitted { .. }
-        | Message::Denied { .. }
-        | Message::ProtocolError { .. } => None,
+        MessageToAgent::UserMessage { id, .. } => Some(id.clone()),
+        MessageToAgent::ReviewApproved { feedback: None, .. }
+        | MessageToAgent::PhaseStart { .. }
+        | MessageToAgent::Rework { .. }
+        | MessageToAgent::Reminder { .. }
+        | MessageToAgent::Permitted { .. }
+        | MessageToAgent::Denied { .. }
+        | MessageToAgent::ProtocolError { .. } => None,
     }
 }
 
@@ -49,7 +49,7 @@ fn dependency_id(job: &Job, name: &str, status: DependencyStatus) -> Option<Stri
 }
 
 /// Adds an entry unless it is there.
-pub(super) fn note(about: &mut About, entry: String) {
+pub(super) fn note(about: &mut JobAttributes, entry: String) {
     if about.history.contains(&entry) {
         return;
     }
@@ -63,7 +63,7 @@ pub(super) fn note(about: &mut About, entry: String) {
 impl Desk {
     /// Renders the conversation for the prompt of a new process that is sent `say` beside it. Empty
     /// for the first process, and for a client that resumes its own session.
-    pub(super) fn history(&self, row: &JobRow, say: &[Message]) -> String {
+    pub(super) fn history(&self, row: &JobRow, say: &[MessageToAgent]) -> String {
         if row.about.session.is_some() {
             return String::new();
         }
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn the_newest_entries_stand_in_the_prompt_and_the_others_are_counted() {
-        let mut about = About::default();
+        let mut about = JobAttributes::default();
         for number in 0..205 {
             note(&mut about, format!("say_{number}"));
             note(&mut about, format!("say_{number}"));

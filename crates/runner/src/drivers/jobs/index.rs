@@ -4,7 +4,7 @@
 use super::folder_claims::{FolderClaims, SharedClaims};
 use super::follow::stopped;
 use bowline_machines::Timestamp;
-use bowline_machines::job::{Life, Priority, Process};
+use bowline_machines::job::{JobState, Priority, ProcessState};
 use bowline_store::{JobRow, TimerRow};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -33,11 +33,14 @@ pub(super) fn queue_key(row: &JobRow) -> Queued {
 }
 
 fn works(row: &JobRow) -> bool {
-    matches!(row.job.life, Life::Running | Life::Verifying { .. })
+    matches!(
+        row.job.state,
+        JobState::Running | JobState::Verifying { .. }
+    )
 }
 
 fn waits(row: &JobRow) -> Option<(i64, String)> {
-    let waits = stopped(&row.job.life) && row.job.process == Process::Live;
+    let waits = stopped(&row.job.state) && row.job.process == ProcessState::Live;
     waits.then(|| (row.about.waits_since.unwrap_or(0), row.id.clone()))
 }
 
@@ -82,7 +85,7 @@ impl Index {
 
     /// Puts a pending job into the queue.
     pub(super) fn wake(&mut self, row: &JobRow) {
-        if row.job.life == Life::Pending {
+        if row.job.state == JobState::Pending {
             self.queue.insert(queue_key(row));
         }
     }

@@ -78,8 +78,8 @@ use crate::core::attempts::{Attempts, Begin, Known, Message};
 use bowline_engine::actor::ProcessAncestry;
 use bowline_engine::clock::Clock;
 use bowline_formats::agents::{AgentProtocol, ResumePoint};
-use bowline_machines::job::{Limits, Process};
-use bowline_store::{Budget, EventRow, JobRow, Key, Store, is_exhausted};
+use bowline_machines::job::{JobLimits, ProcessState};
+use bowline_store::{EventRow, JobBudget, JobRow, SecretKey, Store, lacking_resource};
 use bowline_supervisor::{Attempt, AttemptCondition, ShimHandle, ShimProgram, WantedState};
 use desk::{Desk, Input};
 use folder_claims::SharedClaims;
@@ -110,7 +110,7 @@ pub struct Config {
     /// Source of the time, so that tests can set it.
     pub clock: Clock,
     /// Limits that new tasks start with.
-    pub limits: Limits,
+    pub limits: JobLimits,
     /// Seconds until the next try after a rate limit that states no end.
     pub retry_after_s: i64,
     /// Attempts of one task that may start within an hour.
@@ -120,7 +120,7 @@ pub struct Config {
     /// Seconds that a check or a verifying agent may take.
     pub verify_s: u64,
     /// Budget of tasks that set none.
-    pub budget: Budget,
+    pub budget: JobBudget,
     /// True if something delivers notifications; otherwise they are settled at once.
     pub notifies: bool,
 }
@@ -139,12 +139,12 @@ impl Config {
             environment: BTreeMap::new(),
             shim,
             clock: Clock::System,
-            limits: Limits::default(),
+            limits: JobLimits::default(),
             retry_after_s: 60,
             runs_per_hour: 60,
             turns_max: 1_000,
             verify_s: 15 * 60,
-            budget: Budget::default(),
+            budget: JobBudget::default(),
             notifies: false,
         }
     }
@@ -202,7 +202,7 @@ pub struct Jobs {
     listeners: Listeners,
     config: SharedConfig,
     store: Arc<dyn Store>,
-    key: Key,
+    key: SecretKey,
     tokens: Tokens,
     claims: SharedClaims,
 }
@@ -281,7 +281,7 @@ fn current(config: &SharedConfig) -> Arc<Config> {
 impl Jobs {
     /// Starts the dispatcher and continues every job of the store: attaches to live agents, and
     /// recovers jobs whose agent is gone.
-    pub fn start(config: Config, store: Arc<dyn Store>, key: Key) -> Result<Jobs, Refused> {
+    pub fn start(config: Config, store: Arc<dyn Store>, key: SecretKey) -> Result<Jobs, Refused> {
         let shift = Arc::new(Shift::default());
         let listeners = Listeners::default();
         let tokens = Tokens::default();
@@ -320,7 +320,7 @@ impl Jobs {
         let desk = open(&shift)?;
         let stay = move || {
             let stopped = shift.stay(desk, &|| {
-                if let Some(resource) = is_exhausted(&data) {
+                if let Some(resource) = lacking_resource(&data) {
                     return Err(Outage {
                         resource: Some(resource),
                         is_damage: false,
@@ -452,8 +452,8 @@ impl Jobs {
         let tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
         let (task, attempt) = tokens.get(text).cloned()?;
         drop(tokens);
-        let job = self.store.job(&task).ok().flatten()?.job;
-        let present = job.attempt == attempt && job.process == Process::Live;
+        let job = self.store.find_job(&task).ok().flatten()?.job;
+        let present = job.attempt == attempt && job.process == ProcessState::Live;
         present.then_some((task, attempt))
     }
 

@@ -5,9 +5,9 @@ use super::desk::Input;
 use super::shift::Shift;
 use crate::core::error_chain;
 use bowline_store::{
-    Advance, Advancing, DeliveryRow, EffectRow, EventQuery, EventRow, JobQuery, JobRow, Outcome,
-    Pruned, Record, RecordQuery, Resource, Retention, SpendQuery, SpendRow, Store, StoreError,
-    TimerRow, exhausted,
+    CommitHandle, CommitOutcome, DeliveryRow, EffectRow, EventQuery, EventRow, JobQuery, JobRecord,
+    JobRow, PrunedCounts, RecordQuery, Resource, RetentionLimits, SpendQuery, SpendRow, Store,
+    StoreError, StoreStep, TimerRow, resource_of_error,
 };
 use serde_json::Value;
 use std::error::Error;
@@ -37,7 +37,7 @@ impl Outage {
     pub(super) fn of(error: &(dyn Error + 'static)) -> Outage {
         let resource = match error.downcast_ref::<StoreError>() {
             Some(StoreError::Exhausted { resource, .. }) => Some(*resource),
-            _ => exhausted(error),
+            _ => resource_of_error(error),
         };
         let damage = |it: &StoreError| {
             matches!(
@@ -160,13 +160,13 @@ impl WatchedStore {
 }
 
 impl Store for WatchedStore {
-    fn advance(&self, steps: Vec<Advance>) -> Result<Vec<Outcome>, StoreError> {
-        self.watch(self.store.advance(steps))
+    fn commit_steps(&self, steps: Vec<StoreStep>) -> Result<Vec<CommitOutcome>, StoreError> {
+        self.watch(self.store.commit_steps(steps))
     }
 
     // Its result comes later, and is checked by the caller.
-    fn advance_soon(&self, steps: Vec<Advance>, ready: Box<dyn FnOnce() + Send>) -> Advancing {
-        self.store.advance_soon(steps, ready)
+    fn begin_commit(&self, steps: Vec<StoreStep>, ready: Box<dyn FnOnce() + Send>) -> CommitHandle {
+        self.store.begin_commit(steps, ready)
     }
 
     fn reopen(&self) -> Result<(), StoreError> {
@@ -177,67 +177,67 @@ impl Store for WatchedStore {
         self.store.merge_log()
     }
 
-    fn prune(&self, kept: &Retention) -> Result<Pruned, StoreError> {
-        self.watch(self.store.prune(kept))
+    fn prune_rows(&self, kept: &RetentionLimits) -> Result<PrunedCounts, StoreError> {
+        self.watch(self.store.prune_rows(kept))
     }
 
-    fn backup(&self, to: &Path) -> Result<(), StoreError> {
-        self.store.backup(to)
+    fn write_backup(&self, to: &Path) -> Result<(), StoreError> {
+        self.store.write_backup(to)
     }
 
-    fn job(&self, id: &str) -> Result<Option<JobRow>, StoreError> {
-        self.watch(self.store.job(id))
+    fn find_job(&self, id: &str) -> Result<Option<JobRow>, StoreError> {
+        self.watch(self.store.find_job(id))
     }
 
-    fn jobs(&self, wanted: &JobQuery) -> Result<Vec<JobRow>, StoreError> {
-        self.watch(self.store.jobs(wanted))
+    fn list_jobs(&self, wanted: &JobQuery) -> Result<Vec<JobRow>, StoreError> {
+        self.watch(self.store.list_jobs(wanted))
     }
 
     fn open_jobs(&self) -> Result<Vec<JobRow>, StoreError> {
         self.watch(self.store.open_jobs())
     }
 
-    fn counts(&self) -> Result<Vec<(bowline_machines::job::TaskStatus, u64)>, StoreError> {
-        self.watch(self.store.counts())
+    fn count_by_status(&self) -> Result<Vec<(bowline_machines::job::TaskStatus, u64)>, StoreError> {
+        self.watch(self.store.count_by_status())
     }
 
-    fn dependents(&self, id: &str) -> Result<Vec<String>, StoreError> {
-        self.watch(self.store.dependents(id))
+    fn dependents_of(&self, id: &str) -> Result<Vec<String>, StoreError> {
+        self.watch(self.store.dependents_of(id))
     }
 
-    fn record(&self, id: &str) -> Result<Option<Record>, StoreError> {
-        self.watch(self.store.record(id))
+    fn find_record(&self, id: &str) -> Result<Option<JobRecord>, StoreError> {
+        self.watch(self.store.find_record(id))
     }
 
-    fn records(&self, wanted: &RecordQuery) -> Result<Vec<Record>, StoreError> {
-        self.watch(self.store.records(wanted))
+    fn list_records(&self, wanted: &RecordQuery) -> Result<Vec<JobRecord>, StoreError> {
+        self.watch(self.store.list_records(wanted))
     }
 
-    fn events(&self, wanted: &EventQuery) -> Result<Vec<EventRow>, StoreError> {
-        self.watch(self.store.events(wanted))
+    fn list_events(&self, wanted: &EventQuery) -> Result<Vec<EventRow>, StoreError> {
+        self.watch(self.store.list_events(wanted))
     }
 
-    fn feed(&self) -> Result<(u64, u64), StoreError> {
-        self.watch(self.store.feed())
+    fn feed_range(&self) -> Result<(u64, u64), StoreError> {
+        self.watch(self.store.feed_range())
     }
 
-    fn effects(&self) -> Result<Vec<EffectRow>, StoreError> {
-        self.watch(self.store.effects())
+    fn open_effects(&self) -> Result<Vec<EffectRow>, StoreError> {
+        self.watch(self.store.open_effects())
     }
 
-    fn deliveries(&self, job: &str) -> Result<Vec<DeliveryRow>, StoreError> {
-        self.watch(self.store.deliveries(job))
+    fn deliveries_of(&self, job: &str) -> Result<Vec<DeliveryRow>, StoreError> {
+        self.watch(self.store.deliveries_of(job))
     }
 
-    fn timers(&self) -> Result<Vec<TimerRow>, StoreError> {
-        self.watch(self.store.timers())
+    fn list_timers(&self) -> Result<Vec<TimerRow>, StoreError> {
+        self.watch(self.store.list_timers())
     }
 
-    fn spend(&self, wanted: &SpendQuery) -> Result<Vec<SpendRow>, StoreError> {
-        self.watch(self.store.spend(wanted))
+    fn list_spend(&self, wanted: &SpendQuery) -> Result<Vec<SpendRow>, StoreError> {
+        self.watch(self.store.list_spend(wanted))
     }
 
-    fn request(&self, id: &str) -> Result<Option<Value>, StoreError> {
-        self.watch(self.store.request(id))
+    fn stored_response(&self, id: &str) -> Result<Option<Value>, StoreError> {
+        self.watch(self.store.stored_response(id))
     }
 }

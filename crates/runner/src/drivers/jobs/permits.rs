@@ -4,9 +4,9 @@ use super::decide::{Decided, new_id, no_such};
 use super::desk::Desk;
 use super::request::Refused;
 use bowline_formats::permission_rule::{ToolPermissionRule, deciding_rule};
-use bowline_machines::job::{Command, Job, Marker, PermissionStatus};
+use bowline_machines::job::{AgentMarker, Command, Job, PermissionStatus};
 use bowline_store::{
-    Change, JobRow, NO_JOB, PermissionRow, Record, RecordBody, RecordKind, RuleRow,
+    JobChange, JobRecord, JobRow, NO_JOB, PermissionRow, RecordBody, RecordKind, RuleRow,
 };
 use bowline_words::message::ServerThing;
 
@@ -16,8 +16,8 @@ pub(super) const PERSON: &str = "person";
 /// Returns the ids of all permissions a job's client requests, including those that wait their
 /// turn.
 pub(super) fn asked(job: &Job) -> impl Iterator<Item = &str> {
-    let waiting = job.waiting.iter().filter_map(|marker| match marker {
-        Marker::Permission(wanted) => Some(wanted.id.as_str()),
+    let waiting = job.queued_markers.iter().filter_map(|marker| match marker {
+        AgentMarker::Permission(wanted) => Some(wanted.id.as_str()),
         _ => None,
     });
     let open = job.permissions.iter().map(|wanted| wanted.id.as_str());
@@ -93,7 +93,7 @@ impl Desk {
             rule,
             ..RuleRow::default()
         };
-        let record = Record {
+        let record = JobRecord {
             id: id.clone(),
             job: NO_JOB.into(),
             open: true,
@@ -167,9 +167,9 @@ impl Desk {
 }
 
 /// Returns a change with a record that belongs to no job.
-fn of_no_job(record: Record) -> Change {
-    Change {
+fn of_no_job(record: JobRecord) -> JobChange {
+    JobChange {
         records: vec![record],
-        ..Change::beside(NO_JOB, 0)
+        ..JobChange::keep_state(NO_JOB, 0)
     }
 }

@@ -5,8 +5,8 @@ use crate::core::clients::fill;
 use bowline_formats::agents::{AgentInputWriter, ClientRequest, InputDelivery, ToAgent};
 use bowline_formats::markers::check::check_env_name;
 use bowline_formats::markers::write::MarkerMessage as Told;
-use bowline_machines::job::{Message, Value};
-use bowline_store::{JobRow, Key, RecordBody, RecordKind, RecordQuery, Store, StoreError};
+use bowline_machines::job::{DependencyValue, MessageToAgent};
+use bowline_store::{JobRow, RecordBody, RecordKind, RecordQuery, SecretKey, Store, StoreError};
 use std::path::Path;
 
 /// Returns the purpose for which a value is sealed.
@@ -17,7 +17,7 @@ pub(super) fn purpose(job: &str, name: &str) -> String {
 /// Returns the values that were given to a job, by name.
 pub(super) fn provided(
     store: &dyn Store,
-    key: &Key,
+    key: &SecretKey,
     job: &str,
 ) -> Result<Vec<(String, String)>, StoreError> {
     let wanted = RecordQuery {
@@ -26,7 +26,7 @@ pub(super) fn provided(
         open: false,
     };
     let mut values = Vec::new();
-    for record in store.records(&wanted)? {
+    for record in store.list_records(&wanted)? {
         if let RecordBody::Dependency(row) = record.body
             && let Some(sealed) = row.sealed
             && let Ok(value) = key.open_sealed(&purpose(job, &row.name), &sealed)
@@ -205,14 +205,18 @@ pub(super) struct Spelling {
 impl Spelling {
     /// Encodes messages for a client. Messages decided together become one: a client may make a
     /// turn of each.
-    pub(super) fn write(&self, writer: &mut AgentInputWriter, say: &[Message]) -> InputDelivery {
+    pub(super) fn write(
+        &self,
+        writer: &mut AgentInputWriter,
+        say: &[MessageToAgent],
+    ) -> InputDelivery {
         let mut replies = String::new();
         for message in say {
             let reply = match message {
-                Message::Permitted { permission } => self
+                MessageToAgent::Permitted { permission } => self
                     .permission(permission)
                     .map(|request| writer.encode_message(ToAgent::Permit { request: &request })),
-                Message::Denied { permission, reason } => {
+                MessageToAgent::Denied { permission, reason } => {
                     self.permission(permission).map(|request| {
                         writer.encode_message(ToAgent::Deny {
                             request: &request,
@@ -255,7 +259,7 @@ impl Spelling {
     }
 
     /// Renders all messages that are no reply to a request of the client.
-    pub(super) fn words(&self, say: &[Message]) -> String {
+    pub(super) fn words(&self, say: &[MessageToAgent]) -> String {
         let mut words = String::new();
         for message in say.iter().filter(|it| self.asked(it).is_none()) {
             words.push_str(&self.one(message).unwrap_or_default());
@@ -267,8 +271,8 @@ impl Spelling {
     }
 
     /// Returns the client's question that a message answers.
-    fn asked<'s>(&'s self, message: &'s Message) -> Option<(&'s Asked, &'s str)> {
-        let Message::QuestionAnswer { question, answer } = message else {
+    fn asked<'s>(&'s self, message: &'s MessageToAgent) -> Option<(&'s Asked, &'s str)> {
+        let MessageToAgent::QuestionAnswer { question, answer } = message else {
             return None;
         };
         let asked = self.asked.iter().find(|it| it.question == *question)?;
@@ -280,9 +284,9 @@ impl Spelling {
         Some(request(&(found.1.clone(), found.2.clone())))
     }
 
-    fn one(&self, message: &Message) -> Option<String> {
+    fn one(&self, message: &MessageToAgent) -> Option<String> {
         let told = match message {
-            Message::PhaseStart { phase } => {
+            MessageToAgent::PhaseStart { phase } => {
                 let (_, name, file, text) = self.prompts.iter().find(|it| it.0 == *phase)?;
                 Told::PhaseStart {
                     phase: *phase,
@@ -291,16 +295,16 @@ impl Spelling {
                     prompt: text,
                 }
             }
-            Message::ReviewApproved { review, feedback } => Told::ReviewApproved {
+            MessageToAgent::ReviewApproved { review, feedback } => Told::ReviewApproved {
                 review_id: review,
                 feedback: feedback.as_deref(),
             },
-            Message::ReviewRejected { review, reason } => Told::ReviewRejected {
+            MessageToAgent::ReviewRejected { review, reason } => Told::ReviewRejected {
                 review_id: review,
                 reason,
                 suggestions: None,
             },
-            Message::Rework {
+            MessageToAgent::Rework {
                 phase,
                 attempt,
                 of,
@@ -311,39 +315,39 @@ impl Spelling {
                 of: *of,
                 issues,
             },
-            Message::DependencyProvided { name, value } => {
+            MessageToAgent::DependencyProvided { name, value } => {
                 let value = match (value, &self.values) {
-                    (Value::Text(text), _) => text,
-                    (Value::Kept, Some(values)) => {
+                    (DependencyValue::Text(text), _) => text,
+                    (DependencyValue::Kept, Some(values)) => {
                         let found = values.iter().find(|(known, _)| known == name);
                         found.map_or("", |(_, value)| value.as_str())
                     }
                     // A value whose name would change the agent itself is given only on request.
-                    (Value::Kept, None) if check_env_name(name).is_err() => {
+                    (DependencyValue::Kept, None) if check_env_name(name).is_err() => {
                         return Some(format!("{name} was provided: request it again."));
                     }
-                    (Value::Kept, None) => {
+                    (DependencyValue::Kept, None) => {
                         return Some(format!("{name} is set in your environment."));
                     }
                 };
                 Told::DependencyProvided { name, value }
             }
-            Message::DependencyRejected { name, reason } => {
+            MessageToAgent::DependencyRejected { name, reason } => {
                 Told::DependencyRejected { name, reason }
             }
-            Message::QuestionAnswer { question, answer } => Told::QuestionAnswer {
+            MessageToAgent::QuestionAnswer { question, answer } => Told::QuestionAnswer {
                 question_id: question,
                 answer,
             },
-            Message::Said { text, .. } => return Some(text.clone()),
-            Message::Reminder { phase } => {
+            MessageToAgent::UserMessage { text, .. } => return Some(text.clone()),
+            MessageToAgent::Reminder { phase } => {
                 return Some(format!(
                     "Your turn ended, but phase {phase} is not reported as complete. If it is done, write `=== PHASE {phase} \
 COMPLETE ===` on a line of its own; if you lack something, ask for it with a marker; otherwise go on."
                 ));
             }
-            Message::Permitted { .. } | Message::Denied { .. } => return None,
-            Message::ProtocolError { details } => Told::ProtocolError { details },
+            MessageToAgent::Permitted { .. } | MessageToAgent::Denied { .. } => return None,
+            MessageToAgent::ProtocolError { details } => Told::ProtocolError { details },
         };
         Some(told.to_text())
     }

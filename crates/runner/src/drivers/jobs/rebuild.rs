@@ -20,12 +20,12 @@ use bowline_formats::time::{format_utc, parse_time};
 use bowline_formats::transition::{LINE_TYPE, Transition};
 use bowline_machines::Timestamp;
 use bowline_machines::job::{
-    Failure, FailureCode, Job, Life, PausedBy, PausedByKind, Priority, Process, Reached, Review,
-    ReviewStatus, TimerKind,
+    FailureCode, Job, JobFailure, JobState, PauseCause, PausedByKind, PhaseReview, Priority,
+    ProcessState, ReviewStatus, StepProgress, TimerKind,
 };
 use bowline_store::{
-    About, Advance, Budget, Change, CheckpointRow, EventKind, NewEvent, Outcome, Place, Record,
-    RecordBody, ReviewRow, Store, TimerChange,
+    CheckpointRow, CommitOutcome, EventKind, JobAttributes, JobBudget, JobChange, JobRecord,
+    NewEvent, OutputPosition, RecordBody, ReviewRow, Store, StoreStep, TimerChange,
 };
 use bowline_supervisor::{
     Attempt, AttemptCondition, ObservedState, ShimHandle, WantedState, sweep_attempt,
@@ -126,7 +126,7 @@ pub fn rebuild(config: &Config, store: &dyn Store) -> Result<Vec<Rebuilt>, Refus
             continue;
         };
         let id = text(&told, "id");
-        if id.is_empty() || !seen.insert(id.clone()) || store.job(&id)?.is_some() {
+        if id.is_empty() || !seen.insert(id.clone()) || store.find_job(&id)?.is_some() {
             continue;
         }
         let title = text(&told, "title");
@@ -145,10 +145,10 @@ pub fn rebuild(config: &Config, store: &dyn Store) -> Result<Vec<Rebuilt>, Refus
                 for number in 1..=last {
                     end(&config.attempt(&super::attempt_id(&id, number)));
                 }
-                let mut advance = Advance::at(config.clock.now());
+                let mut advance = StoreStep::empty_at(config.clock.now());
                 advance.changes.push(change);
-                match store.advance(vec![advance])?.remove(0) {
-                    Outcome::Applied { .. } => how,
+                match store.commit_steps(vec![advance])?.remove(0) {
+                    CommitOutcome::Applied { .. } => how,
                     other => How::Lost(other.to_string()),
                 }
             }
@@ -168,7 +168,7 @@ struct Task<'a> {
 }
 
 impl Task<'_> {
-    fn change(&self, id: &str) -> Result<(Change, How), String> {
+    fn change(&self, id: &str) -> Result<(JobChange, How), String> {
         let name = text(self.told, "type");
         let spec = self.config.types.get(&name);
         let spec = spec.ok_or_else(|| format!("its type '{name}' is not in the settings"))?;
@@ -209,7 +209,7 @@ impl Task<'_> {
             metadata: json!({ "rebuilt": true, "checkpointId": latest.map(|it| &it.id) }),
             sequence: 0,
         };
-        let mut change = Change::to(id, 0, job, about);
+        let mut change = JobChange::replace_state(id, 0, job, about);
         change.events.push(NewEvent {
             kind: EventKind::Transition,
             // Texts and numbers always serialise.
@@ -225,11 +225,11 @@ impl Task<'_> {
         type_name: &str,
         latest: Option<&TaskCheckpoint>,
         now: Timestamp,
-    ) -> About {
+    ) -> JobAttributes {
         let own = self.config.data.join("workspaces").join(id);
         let named = (self.folder != own).then(|| self.folder.to_string_lossy().into_owned());
         let budget = &self.told["budget"];
-        About {
+        JobAttributes {
             type_name: Some(type_name.into()),
             priority: Priority::from_name(&text(self.told, "priority")).unwrap_or_default(),
             agent: self.told["agent"].as_str().map(str::to_owned),
@@ -240,20 +240,20 @@ impl Task<'_> {
             workspace: named,
             share_workspace: self.told["shareWorkspace"] == true,
             label: self.told["label"].as_str().map(str::to_owned),
-            budget: Budget {
+            budget: JobBudget {
                 tokens: budget["tokens"].as_u64(),
                 usd: budget["usd"].as_f64(),
                 minutes: budget["minutes"].as_u64(),
             },
             created_at: time(self.told, "createdAt").unwrap_or(now).0,
             updated_at: now.0,
-            place: Place {
+            place: OutputPosition {
                 attempt: self.attempt,
-                ..Place::default()
+                ..OutputPosition::default()
             },
             session: latest.and_then(|it| it.session_id.clone()),
             checkpoint: latest.map(|it| (it.id.clone(), it.created_at.0)),
-            ..About::default()
+            ..JobAttributes::default()
         }
     }
 
@@ -263,12 +263,12 @@ impl Task<'_> {
         job: &mut Job,
         spec: &TypeSpec,
         latest: Option<&TaskCheckpoint>,
-        records: &mut Vec<Record>,
+        records: &mut Vec<JobRecord>,
         timers: &mut Vec<TimerChange>,
     ) -> How {
         let status = text(self.told, "status");
         if status == "pending" {
-            job.life = Life::Pending;
+            job.state = JobState::Pending;
             if let Some(due) = job.scheduled_for {
                 timers.push(timer(TimerKind::Scheduled, due));
             }
@@ -283,23 +283,23 @@ impl Task<'_> {
             None => self.unfinished(spec, total),
         };
         let started = time(self.told, "startedAt").unwrap_or(self.until);
-        (job.attempt, job.process) = (self.attempt, Process::Gone);
+        (job.attempt, job.process) = (self.attempt, ProcessState::Gone);
         job.started_at = Some(started);
         let at = time(self.told, "updatedAt").unwrap_or(started);
         match status.as_str() {
             "completed" => {
-                (job.phase, job.reached) = (total, Reached::END);
+                (job.phase, job.reached) = (total, StepProgress::END);
                 job.archived = self.told["archived"] == true;
-                job.life = Life::Completed { at };
+                job.state = JobState::Completed { at };
                 How::Kept("completed")
             }
             "failed" => {
-                job.life = Life::Failed(failure(&self.told["failure"], at));
+                job.state = JobState::Failed(failure(&self.told["failure"], at));
                 How::Kept("failed")
             }
             "review" if latest.is_some() => {
-                job.reached = Reached::END;
-                let review = Review {
+                job.reached = StepProgress::END;
+                let review = PhaseReview {
                     id: new_id("rev"),
                     phase: job.phase,
                     status: ReviewStatus::Pending,
@@ -308,7 +308,7 @@ impl Task<'_> {
                     created_at: at,
                     reviewed_at: None,
                 };
-                records.push(Record {
+                records.push(JobRecord {
                     id: review.id.clone(),
                     job: String::new(),
                     open: true,
@@ -322,16 +322,16 @@ impl Task<'_> {
                     }),
                 });
                 job.reviews.push(review);
-                job.life = Life::Reviewing;
+                job.state = JobState::Reviewing;
                 How::Kept("review")
             }
             _ if text(self.told, "pausedBy") == PausedByKind::Person.name() => {
-                job.life = Life::Paused(PausedBy::Person);
+                job.state = JobState::Paused(PauseCause::Person);
                 How::Kept("paused")
             }
             _ => {
                 let until = self.until;
-                job.life = Life::Paused(PausedBy::Breaker {
+                job.state = JobState::Paused(PauseCause::Breaker {
                     reason: "the store was rebuilt".into(),
                     until: Some(until),
                 });
@@ -366,9 +366,9 @@ fn timer(kind: TimerKind, due: Timestamp) -> TimerChange {
     }
 }
 
-fn failure(told: &Value, at: Timestamp) -> Failure {
+fn failure(told: &Value, at: Timestamp) -> JobFailure {
     let code = FailureCode::from_name(&text(told, "code"));
-    Failure {
+    JobFailure {
         code: code.unwrap_or(FailureCode::AgentFatal),
         message: text(told, "message"),
         details: None,
@@ -376,8 +376,8 @@ fn failure(told: &Value, at: Timestamp) -> Failure {
     }
 }
 
-fn record(id: &str, file: &str, saved: &TaskCheckpoint, attempt: u32) -> Record {
-    Record {
+fn record(id: &str, file: &str, saved: &TaskCheckpoint, attempt: u32) -> JobRecord {
+    JobRecord {
         id: saved.id.clone(),
         job: id.into(),
         open: false,

@@ -3,8 +3,10 @@
 use super::named_workspace::WorkspaceFault;
 use super::outage::Outage;
 use bowline_formats::permission_rule::ToolPermissionRule;
-use bowline_machines::job::{Command, Fork, Priority, Refusal};
-use bowline_store::{About, Budget, FileComment, JobRow, RecordKind, Settle, StoreError};
+use bowline_machines::job::{Command, ForkOptions, Priority, Refusal};
+use bowline_store::{
+    FileCommentRow, JobAttributes, JobBudget, JobRow, RecordKind, SettledEffect, StoreError,
+};
 use bowline_words::message::{ServerThing, ValueFault};
 
 /// A request with the conditions under which it is carried out.
@@ -32,7 +34,7 @@ pub enum JobRequest {
         description: String,
         depends_on: Vec<String>,
         scheduled_for: Option<i64>,
-        about: Box<About>,
+        about: Box<JobAttributes>,
         submit: bool,
     },
     Edit {
@@ -47,7 +49,7 @@ pub enum JobRequest {
     },
     Fork {
         checkpoint: String,
-        fork: Fork,
+        fork: ForkOptions,
     },
     Say {
         task: String,
@@ -56,7 +58,7 @@ pub enum JobRequest {
     RequestChanges {
         review: String,
         feedback: String,
-        comments: Vec<FileComment>,
+        comments: Vec<FileCommentRow>,
     },
     /// Approves the open review of a task.
     ApproveTask {
@@ -67,7 +69,7 @@ pub enum JobRequest {
     RequestTaskChanges {
         task: String,
         feedback: String,
-        comments: Vec<FileComment>,
+        comments: Vec<FileCommentRow>,
     },
     Provide {
         dependency: String,
@@ -90,7 +92,7 @@ pub enum JobRequest {
         usd: f64,
     },
     /// Reports that a notification was delivered, or was not.
-    Settle(Settle),
+    Settle(SettledEffect),
 }
 
 impl JobRequest {
@@ -98,8 +100,8 @@ impl JobRequest {
     pub(super) fn verb(&self) -> &'static str {
         match self {
             JobRequest::Command(_, command) | JobRequest::RecordCommand(command) => match command {
-                Command::Said { .. } => "said",
-                Command::Unsay { .. } => "unsay",
+                Command::MarkerRead { .. } => "said",
+                Command::WithdrawMessage { .. } => "unsay",
                 command => command.name(),
             },
             JobRequest::Create { .. } => "create",
@@ -126,7 +128,7 @@ impl JobRequest {
     /// it. Secret values are left out.
     pub(super) fn fingerprint(&self) -> String {
         let rest = match self {
-            JobRequest::Command(task, Command::Said { attempt, marker }) => {
+            JobRequest::Command(task, Command::MarkerRead { attempt, marker }) => {
                 format!("{task} {attempt} {marker:?}")
             }
             JobRequest::Command(task, _) => task.clone(),
@@ -195,7 +197,7 @@ pub(super) fn record_of(command: &Command) -> Option<(RecordKind, &str)> {
         Command::Permit { permission } | Command::Deny { permission, .. } => {
             (RecordKind::Permission, permission)
         }
-        Command::Unsay { id } => (RecordKind::Said, id),
+        Command::WithdrawMessage { id } => (RecordKind::Said, id),
         _ => return None,
     })
 }
@@ -210,7 +212,7 @@ impl std::fmt::Debug for JobRequest {
         f.write_str(self.verb())?;
         match self {
             JobRequest::Create { .. } | JobRequest::AddRule(_) => Ok(()),
-            JobRequest::Command(task, Command::Said { attempt, .. })
+            JobRequest::Command(task, Command::MarkerRead { attempt, .. })
             | JobRequest::Tokens { task, attempt, .. } => write!(f, " {task} attempt {attempt}"),
             JobRequest::RecordCommand(command) => write!(f, " {}", record_id(command)),
             JobRequest::Command(id, _)
@@ -242,7 +244,7 @@ pub struct Edit {
     pub agent: Option<String>,
     pub scheduled_for: Option<Option<i64>>,
     pub label: Option<Option<String>>,
-    pub budget: Option<Budget>,
+    pub budget: Option<JobBudget>,
 }
 
 /// Response to a request.
@@ -362,7 +364,7 @@ impl From<StoreError> for Refused {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bowline_machines::job::Marker;
+    use bowline_machines::job::AgentMarker;
 
     #[test]
     fn debug_text_names_the_request_and_no_value() {
@@ -389,9 +391,9 @@ mod tests {
             (Command::Submit, "submit t"),
             (Command::SaveCheckpoint, "checkpoint t"),
             (
-                Command::Said {
+                Command::MarkerRead {
                     attempt: 1,
-                    marker: Marker::CustomComplete,
+                    marker: AgentMarker::CustomComplete,
                 },
                 "said t 1 CustomComplete",
             ),
@@ -422,7 +424,7 @@ mod tests {
             (reject, "reject a \"a\""),
             (Command::Permit { permission: text() }, "permit a"),
             (deny, "deny a \"a\""),
-            (Command::Unsay { id: text() }, "unsay a"),
+            (Command::WithdrawMessage { id: text() }, "unsay a"),
         ];
         for (command, kept) in of_record {
             assert_eq!(JobRequest::RecordCommand(command).fingerprint(), kept);

@@ -1,6 +1,6 @@
 //! Types of work: their phases, and the files that a finished phase must have produced.
 
-use bowline_machines::job::{Kind, PhaseSpec};
+use bowline_machines::job::{JobKind, PhaseSpec};
 
 /// Files of the first phase of an app.
 pub const PLANNING: [&str; 9] = [
@@ -75,15 +75,15 @@ pub enum Verifier {
 
 impl TypeSpec {
     /// Returns the kind that the state machine uses.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> JobKind {
         if self.phases.is_empty() {
-            return Kind::Custom;
+            return JobKind::Custom;
         }
         let spec = |phase: &Phase| PhaseSpec {
             name: phase.name.clone(),
             review: phase.review,
         };
-        Kind::Phased {
+        JobKind::Phased {
             phases: self.phases.iter().map(spec).collect(),
             complete_on_exit: self.complete_on_exit,
         }

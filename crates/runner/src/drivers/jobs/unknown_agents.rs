@@ -37,7 +37,7 @@ pub fn unknown_agents(config: &Config, store: &dyn Store) -> Result<Vec<UnknownA
             continue;
         };
         // The agent of a task that a person removed is being ended.
-        if store.job(task)?.is_some() || folders::is_removal_noted(config, task) {
+        if store.find_job(task)?.is_some() || folders::is_removal_noted(config, task) {
             continue;
         }
         let task = task.to_owned();

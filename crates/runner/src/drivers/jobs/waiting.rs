@@ -3,7 +3,7 @@
 //! file system longer to make than the task itself.
 
 use super::Config;
-use bowline_engine::statefiles::{RealDisk, write_whole};
+use bowline_engine::statefiles::{RealDisk, write_atomically};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -76,7 +76,8 @@ fn open(config: &Config) -> std::io::Result<File> {
         for told in all.iter().filter(|told| !begun(told)) {
             lines.push_str(&format!("{told}\n"));
         }
-        write_whole(&RealDisk, &path, lines.as_bytes(), None).map_err(std::io::Error::other)?;
+        write_atomically(&RealDisk, &path, lines.as_bytes(), None)
+            .map_err(std::io::Error::other)?;
     }
     let mut file = File::options().create(true).append(true).open(&path)?;
     // The process before may have ended in the middle of a line.

@@ -71,7 +71,7 @@ mod tests {
 
     use super::WorkInProgress;
     use bowline_machines::job::Job;
-    use bowline_store::{About, JobRow};
+    use bowline_store::{JobAttributes, JobRow};
 
     fn removed(attempt: u32) -> JobRow {
         let job = Job {
@@ -82,7 +82,7 @@ mod tests {
             id: "task_1".into(),
             version: 0,
             job: job.into(),
-            about: About::default().into(),
+            about: JobAttributes::default().into(),
         }
     }
 

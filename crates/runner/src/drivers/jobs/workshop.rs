@@ -428,7 +428,7 @@ fn save(
         task_status: job.task_status(),
         task_type: row.about.type_name.clone().unwrap_or_default(),
         task_phase: job.current_phase(),
-        progress: job.progress(),
+        progress: job.progress_percent(),
         agent_status: job.agent_status(),
         pid: None,
         agent_phase: job.current_phase(),
@@ -483,7 +483,7 @@ fn save(
             .step
             .as_ref()
             .map(|step| (step.number, step.of, step.name.clone())),
-        progress: job.progress(),
+        progress: job.progress_percent(),
         file: format!("{FOLDER_NAME}/{name}"),
         code_ref,
         session: row.about.session.clone(),

@@ -17,7 +17,8 @@ use bowline_engine::kinds::MEMORY_FOLDER;
 use bowline_engine::machines::Machine as _;
 use bowline_engine::machines::plan::{Command, PlanMachine, RETRY_BASE_SECONDS, Refusal};
 use bowline_engine::operations::memory::{
-    Artifact, FailureKind, MemoryFolder, PlanStep, StepStatus, TRIES_MAX, Task, TaskStatus,
+    ActiveTask, FailureKind, MemoryFolder, PlanStep, PlanTaskStatus, StepStatus, TRIES_MAX,
+    TaskArtifact,
 };
 use bowline_engine::{Context, Error, MachineRefusal as Refused};
 use bowline_formats::settings::BowlineSettings;
@@ -100,14 +101,14 @@ impl Memory {
         })
     }
 
-    fn task(&self) -> Result<Task, Error> {
+    fn task(&self) -> Result<ActiveTask, Error> {
         let memory = self.folder.read_memory(&self.context)?;
         memory.current.ok_or_else(|| refused(Refusal::NoTask))
     }
 
-    fn step(&self, unit: &Unit) -> Result<(Task, PlanStep), Error> {
+    fn step(&self, unit: &Unit) -> Result<(ActiveTask, PlanStep), Error> {
         let (task, id) = (self.task()?, number(unit));
-        let step = task.plan.step(id).cloned();
+        let step = task.plan.find_step(id).cloned();
         let missing = || {
             let task = task.id.clone();
             refused(Refusal::NoStep { task, id })
@@ -137,7 +138,7 @@ impl Memory {
             StepStatus::Failed => {
                 let why = Why::said(&step.error.map(|error| error.message).unwrap_or_default());
                 return Ok(match task.status {
-                    TaskStatus::Failed => After::GaveUp { why },
+                    PlanTaskStatus::Failed => After::GaveUp { why },
                     _ => After::Again {
                         wait_ms: wait_ms(step.retries),
                         why,
@@ -245,8 +246,8 @@ fn output_of(reply: &Reply) -> Value {
     }
 }
 
-fn artifacts(value: Option<&Value>) -> Vec<Artifact> {
-    let paths = texts(value).into_iter().map(|path| Artifact {
+fn artifacts(value: Option<&Value>) -> Vec<TaskArtifact> {
+    let paths = texts(value).into_iter().map(|path| TaskArtifact {
         kind: "file".into(),
         path,
         description: String::new(),
@@ -254,7 +255,7 @@ fn artifacts(value: Option<&Value>) -> Vec<Artifact> {
     let items = value.and_then(Value::as_array).into_iter().flatten();
     let described = items.filter(|item| item.is_object()).map(|item| {
         let text = |name: &str| item[name].as_str().unwrap_or_default().to_owned();
-        Artifact {
+        TaskArtifact {
             kind: Some(text("type"))
                 .filter(|it| it == "data")
                 .unwrap_or_else(|| "file".into()),
@@ -273,11 +274,11 @@ impl Work for Memory {
             return Ok(Vec::new());
         };
         match task.status {
-            TaskStatus::Pending | TaskStatus::InProgress => {}
-            TaskStatus::Completed
-            | TaskStatus::Failed
-            | TaskStatus::Paused
-            | TaskStatus::Cancelled => return Ok(Vec::new()),
+            PlanTaskStatus::Pending | PlanTaskStatus::InProgress => {}
+            PlanTaskStatus::Completed
+            | PlanTaskStatus::Failed
+            | PlanTaskStatus::Paused
+            | PlanTaskStatus::Cancelled => return Ok(Vec::new()),
         }
         let ready = task.plan.ready_steps();
         let open =

@@ -5,7 +5,7 @@ use super::super::prompts::Prompt;
 use crate::core::note::Note;
 use crate::core::text::begin;
 use bowline_engine::operations::memory::{
-    MemoryFolder, PlanStep, StepStatus, TRIES_MAX, Task, similar,
+    ActiveTask, MemoryFolder, PlanStep, StepStatus, TRIES_MAX, find_similar,
 };
 use bowline_engine::{Context, Error};
 use serde_json::Value;
@@ -23,7 +23,7 @@ const TASKS_MAX: usize = 5;
 pub(super) fn prompt(
     context: &Context,
     folder: &MemoryFolder,
-    task: &Task,
+    task: &ActiveTask,
     step: &PlanStep,
     note: &Note,
 ) -> Result<String, Error> {
@@ -88,7 +88,7 @@ pub(super) fn prompt(
     );
     let about = format!("{} {} {}", task.name, task.plan.goal, step.name);
     let past = folder.finished_tasks(context)?;
-    let lessons = similar(&past, &about)
+    let lessons = find_similar(&past, &about)
         .into_iter()
         .take(TASKS_MAX)
         .flat_map(|entry| {

@@ -12,7 +12,7 @@ use crate::core::note::{Note, Reply};
 use crate::core::stopper::Stopper;
 use crate::core::why::Why;
 use bowline_engine::operations::thinking::{
-    Refusal, Run, Stage, Status, ThinkingRun, ThinkingSheet,
+    Refusal, StageStatus, ThinkingRun, ThinkingRunState, ThinkingSheet, ThinkingStage,
 };
 use bowline_engine::{Context, Error, MachineRefusal as Refused};
 use bowline_formats::settings::{BowlineSettings, Seconds};
@@ -28,7 +28,7 @@ pub struct Options {
     /// Name of the agent for all stages.
     pub agent: Option<String>,
     /// Runs only this stage; all if none.
-    pub stage: Option<Stage>,
+    pub stage: Option<ThinkingStage>,
 }
 
 /// Runs agents on the stages of a thinking task.
@@ -92,32 +92,32 @@ impl Thinking {
     }
 
     /// Returns the stage to work on: the one asked for, else the first that is not completed.
-    fn stage(&self, run: &Run) -> Option<Stage> {
-        let open = |stage: &Stage| run.stage(*stage).status != Status::Completed;
+    fn stage(&self, run: &ThinkingRunState) -> Option<ThinkingStage> {
+        let open = |stage: &ThinkingStage| run.stage(*stage).status != StageStatus::Completed;
         match self.options.stage {
             Some(stage) => Some(stage).filter(open),
-            None => Stage::ALL.into_iter().find(open),
+            None => ThinkingStage::ALL.into_iter().find(open),
         }
     }
 
-    fn fail(&self, stage: Stage, code: &str, why: Why) -> Result<After<()>, Error> {
+    fn fail(&self, stage: ThinkingStage, code: &str, why: Why) -> Result<After<()>, Error> {
         let message = why.line(Lang::En);
         let changed = self.run.fail_stage(&self.context, stage, code, &message)?;
         Ok(after_failure(&changed.state, stage, why.coded(code)))
     }
 
-    fn judge(&self, stage: Stage, reply: &Reply) -> Result<After<()>, Error> {
+    fn judge(&self, stage: ThinkingStage, reply: &Reply) -> Result<After<()>, Error> {
         let sheet = self.sheet()?;
         // The agent may have moved the stage by itself.
         match sheet.run.stage(stage).status {
-            Status::Completed => return Ok(After::Done),
-            Status::Failed => {
+            StageStatus::Completed => return Ok(After::Done),
+            StageStatus::Failed => {
                 let error = sheet.run.stage(stage).error.as_ref();
                 let why = error.map(|error| Why::said(&error.message).coded(&error.code));
                 let why = why.unwrap_or_else(|| Reason::Nothing.into());
                 return Ok(after_failure(&sheet.run, stage, why));
             }
-            Status::Pending | Status::InProgress => {}
+            StageStatus::Pending | StageStatus::InProgress => {}
         }
         let result = reply.result.as_ref();
         if let Some(why) = failure(result) {
@@ -151,7 +151,7 @@ impl Thinking {
 
     fn record(
         &self,
-        stage: Stage,
+        stage: ThinkingStage,
         outputs: &[String],
         scores: Option<&serde_json::Value>,
         metrics: Option<&serde_json::Value>,
@@ -169,24 +169,24 @@ impl Thinking {
     }
 }
 
-fn after_failure(run: &Run, stage: Stage, why: Why) -> After<()> {
-    match run.stage(stage).exhausted() {
+fn after_failure(run: &ThinkingRunState, stage: ThinkingStage, why: Why) -> After<()> {
+    match run.stage(stage).is_exhausted() {
         true => After::GaveUp { why },
         false => After::Again { wait_ms: 0, why },
     }
 }
 
-fn unit(run: &Run, stage: Stage) -> Unit {
+fn unit(run: &ThinkingRunState, stage: ThinkingStage) -> Unit {
     let state = run.stage(stage);
     Unit {
         id: stage.name().to_owned(),
         round: state.retry_count,
-        begun: state.status == Status::InProgress,
+        begun: state.status == StageStatus::InProgress,
     }
 }
 
-fn stage_of(unit: &Unit) -> Result<Stage, Error> {
-    Stage::from_name(&unit.id).ok_or(Error::RunChanged)
+fn stage_of(unit: &Unit) -> Result<ThinkingStage, Error> {
+    ThinkingStage::from_name(&unit.id).ok_or(Error::RunChanged)
 }
 
 impl Work for Thinking {
@@ -195,7 +195,7 @@ impl Work for Thinking {
     fn ready(&mut self) -> Result<Vec<Unit>, Error> {
         let run = self.sheet()?.run;
         let stage = self.stage(&run);
-        let open = stage.filter(|stage| !run.stage(*stage).exhausted());
+        let open = stage.filter(|stage| !run.stage(*stage).is_exhausted());
         Ok(open.map(|stage| unit(&run, stage)).into_iter().collect())
     }
 
@@ -256,10 +256,10 @@ impl Work for Thinking {
 
     fn progress(&mut self) -> (usize, usize) {
         let run = self.sheet().map(|sheet| sheet.run).unwrap_or_default();
-        let done = |stage: &Stage| run.stage(*stage).status == Status::Completed;
+        let done = |stage: &ThinkingStage| run.stage(*stage).status == StageStatus::Completed;
         (
-            Stage::ALL.into_iter().filter(done).count(),
-            Stage::ALL.len(),
+            ThinkingStage::ALL.into_iter().filter(done).count(),
+            ThinkingStage::ALL.len(),
         )
     }
 }

@@ -3,7 +3,9 @@
 use super::super::prompts::Prompt;
 use crate::core::note::Note;
 use bowline_engine::Error;
-use bowline_engine::operations::thinking::{RETRIES_MAX, Stage, ThinkingRun, ThinkingSheet};
+use bowline_engine::operations::thinking::{
+    RETRIES_MAX, ThinkingRun, ThinkingSheet, ThinkingStage,
+};
 
 /// Characters of the goal.
 const GOAL_CHARS_MAX: usize = 4_000;
@@ -12,7 +14,7 @@ const GOAL_CHARS_MAX: usize = 4_000;
 pub(super) fn prompt(
     run: &ThinkingRun,
     sheet: &ThinkingSheet,
-    stage: Stage,
+    stage: ThinkingStage,
     note: &Note,
 ) -> Result<String, Error> {
     let name = stage.name();
@@ -26,9 +28,9 @@ pub(super) fn prompt(
             "Work in {}, and leave the files of this stage in thinking/{name}/. Do not edit thinking_state.json.",
             run.folder().display()
         ));
-    let needed = match stage.required() {
+    let needed = match stage.required_output() {
         Some(path) => path.to_owned(),
-        None if stage == Stage::Planning => "at least one file".to_owned(),
+        None if stage == ThinkingStage::Planning => "at least one file".to_owned(),
         None => String::new(),
     };
     prompt.list(
@@ -36,7 +38,7 @@ pub(super) fn prompt(
         [needed].iter().filter(|it| !it.is_empty()),
     );
     prompt.list("And when this is reached:", run.stage_standards(stage)?);
-    let earlier = Stage::ALL.into_iter().filter(|it| *it < stage);
+    let earlier = ThinkingStage::ALL.into_iter().filter(|it| *it < stage);
     let earlier = earlier.flat_map(|stage| {
         let outputs = sheet.run.stage(stage).outputs.iter();
         outputs.map(move |path| format!("{}: {path}", stage.name()))
@@ -61,12 +63,12 @@ pub(super) fn prompt(
     }
     prompt.again(note, &["Mend exactly that first; keep what was good."]);
     let hands = match stage {
-        Stage::Planning | Stage::Creation => r#"{"outputs": ["path", …]}"#.to_owned(),
-        Stage::Selection => {
+        ThinkingStage::Planning | ThinkingStage::Creation => r#"{"outputs": ["path", …]}"#.to_owned(),
+        ThinkingStage::Selection => {
             let values = run.core_values()?.join("\": 0 to 10, \"");
             format!("{{\"outputs\": [\"path\", …], \"scores\": {{\"{values}\": 0 to 10}}}}")
         }
-        Stage::Reflection => {
+        ThinkingStage::Reflection => {
             r#"{"outputs": ["path", …], "metrics": {"completeness": 0 to 1, "consistency": 0 to 1, "alignment_with_values": 0 to 1}}"#
                 .to_owned()
         }
@@ -74,20 +76,20 @@ pub(super) fn prompt(
     Ok(prompt.ending(name, &hands))
 }
 
-fn what(stage: Stage) -> &'static str {
+fn what(stage: ThinkingStage) -> &'static str {
     match stage {
-        Stage::Planning => {
+        ThinkingStage::Planning => {
             "look for many different ideas before any is judged. Usual files: ideas.json as {\"ideas\": [{\"id\", \"title\", \
              \"description\"}]} with about ten of them, and research.md."
         }
-        Stage::Selection => {
+        ThinkingStage::Selection => {
             "choose one idea by the core values, and say why. selected.json is {\"selected_idea\", \"rationale\": \
              {\"core_value_scores\", \"weighted_score\", \"reasoning\"}, \"alternatives_considered\", \"references\"}."
         }
-        Stage::Creation => {
+        ThinkingStage::Creation => {
             "make what was selected. Each draft is a new file: drafts/draft_v1.md, then draft_v2.md."
         }
-        Stage::Reflection => {
+        ThinkingStage::Reflection => {
             "judge what was made, and improve it. Usual files: quality_check.json as {\"checks\": [{\"criterion\", \"result\", \
              \"score\", \"feedback\"}]}, and outputs/final.md."
         }

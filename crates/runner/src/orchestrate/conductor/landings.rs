@@ -7,7 +7,7 @@ use super::*;
 
 impl Conductor {
     /// Queues a task that is ready to land.
-    pub(super) fn line_up(&mut self, ports: &mut impl Ports, id: &Id) {
+    pub(super) fn line_up(&mut self, ports: &mut impl Ports, id: &NodeId) {
         if !self.queue.contains(id) {
             self.queue.push(id.clone());
         }
@@ -23,13 +23,13 @@ impl Conductor {
             flight.is_some_and(|flight| flight.note.stage == Stage::Landing)
         });
         while self.landing.len() < self.rules.landings_max {
-            let meets = |id: &Id| {
-                let with = |(one, other): &&(Id, Id)| one == id || other == id;
+            let meets = |id: &NodeId| {
+                let with = |(one, other): &&(NodeId, NodeId)| one == id || other == id;
                 self.overlaps.iter().filter(with).count()
             };
             // A task lands after the task it was started on, and never while an earlier landing of
             // its own is still running.
-            let may = |id: &Id| {
+            let may = |id: &NodeId| {
                 let free = !self.landing.contains(id) && !self.is_held(id);
                 free && ports.run().open_needs(id).is_empty()
             };
@@ -47,7 +47,7 @@ impl Conductor {
 
     /// Reserves the files in which a task met a conflict, until it has landed or is no longer
     /// worked on.
-    pub(super) fn reserve(&mut self, id: &Id) {
+    pub(super) fn reserve(&mut self, id: &NodeId) {
         let Some(flight) = self.flights.get(id) else {
             return;
         };
@@ -65,12 +65,12 @@ impl Conductor {
         }
     }
 
-    pub(super) fn unreserve(&mut self, id: &Id) {
+    pub(super) fn unreserve(&mut self, id: &NodeId) {
         self.reserved.retain(|it| it.with != *id);
     }
 
     /// Keeps a task in the queue until the tasks that reserved files it changes have landed.
-    pub(super) fn hold(&mut self, ports: &mut impl Ports, id: &Id, by: Vec<Overlap>) {
+    pub(super) fn hold(&mut self, ports: &mut impl Ports, id: &NodeId, by: Vec<Overlap>) {
         let holders = by.iter().map(|overlap| overlap.with.clone()).collect();
         self.held.insert(id.clone(), holders);
         if !self.queue.contains(id) {
@@ -84,24 +84,24 @@ impl Conductor {
         }
     }
 
-    fn is_held(&self, id: &Id) -> bool {
+    fn is_held(&self, id: &NodeId) -> bool {
         let held = self.held.get(id);
         held.is_some_and(|by| self.reserved.iter().any(|it| by.contains(&it.with)))
     }
 
     /// Requests an overlap forecast for a task if other tasks are being worked on too.
-    pub(super) fn look_ahead(&self, ports: &mut impl Ports, id: &Id) {
+    pub(super) fn look_ahead(&self, ports: &mut impl Ports, id: &NodeId) {
         let worked = |flight: &Flight| flight.note.attempt > 0;
         let others = self.flights.iter().filter(|(_, flight)| worked(flight));
         let others = others.map(|(other, _)| other).filter(|other| *other != id);
-        let others: Vec<Id> = others.cloned().collect();
+        let others: Vec<NodeId> = others.cloned().collect();
         if !others.is_empty() {
             let id = id.clone();
             ports.ask(Job::Forecast { id, others });
         }
     }
 
-    pub(super) fn forecast(&mut self, ports: &mut impl Ports, id: &Id, overlaps: Vec<Overlap>) {
+    pub(super) fn forecast(&mut self, ports: &mut impl Ports, id: &NodeId, overlaps: Vec<Overlap>) {
         let known = self.overlaps_of(id);
         self.overlaps
             .retain(|(one, other)| one != id && other != id);
@@ -119,8 +119,8 @@ impl Conductor {
         }
     }
 
-    fn overlaps_of(&self, id: &Id) -> BTreeSet<Id> {
-        let of = |(one, other): &(Id, Id)| {
+    fn overlaps_of(&self, id: &NodeId) -> BTreeSet<NodeId> {
+        let of = |(one, other): &(NodeId, NodeId)| {
             if one == id {
                 return Some(other.clone());
             }
@@ -130,7 +130,7 @@ impl Conductor {
     }
 
     /// Removes a task from those being worked on, with its reservations and overlaps.
-    pub(super) fn comes_down(&mut self, id: &Id) -> Option<Flight> {
+    pub(super) fn comes_down(&mut self, id: &NodeId) -> Option<Flight> {
         self.touching.remove(id);
         self.unreserve(id);
         self.held.remove(id);
@@ -140,7 +140,7 @@ impl Conductor {
     }
 }
 
-fn pair(one: &Id, other: &Id) -> (Id, Id) {
+fn pair(one: &NodeId, other: &NodeId) -> (NodeId, NodeId) {
     match one <= other {
         true => (one.clone(), other.clone()),
         false => (other.clone(), one.clone()),

@@ -15,7 +15,9 @@ use crate::core::breakers::{Breakers, Starts, one_more};
 use crate::core::hearing::FirstMessage;
 use crate::core::ladder::{Verdict, climb};
 use crate::core::why::Why;
-use bowline_engine::machines::orchestrate::{Command, Id, Next, PhaseEnd, Status, next};
+use bowline_engine::machines::orchestrate::{
+    Command, NextWork, NodeId, NodeStatus, PhaseEnd, next_work,
+};
 use bowline_engine::supervisor::WantedState;
 use bowline_words::Lang;
 use bowline_words::message::Reason;
@@ -143,31 +145,31 @@ impl Flight {
 #[derive(Debug)]
 pub struct Conductor {
     rules: Rules,
-    flights: BTreeMap<Id, Flight>,
+    flights: BTreeMap<NodeId, Flight>,
     /// Ready tasks that wait for a retry, and until when.
-    resting: BTreeMap<Id, i64>,
+    resting: BTreeMap<NodeId, i64>,
     /// Time until which an agent's rate limit holds, by agent.
     limits: BTreeMap<String, i64>,
     starts: Starts,
     /// The reasons of tasks that failed for good in this run.
-    lost: BTreeMap<Id, Why>,
+    lost: BTreeMap<NodeId, Why>,
     /// Time of the next check while the machine is short of a resource.
     short: Option<i64>,
     /// The shortage was reported to people.
     told_short: bool,
     /// Tasks to land, in order of arrival.
-    queue: Vec<Id>,
+    queue: Vec<NodeId>,
     /// Tasks whose landing is in progress.
-    landing: BTreeSet<Id>,
+    landing: BTreeSet<NodeId>,
     /// Files in which running tasks met a conflict, oldest conflict first. These tasks land before
     /// others that change the files.
     reserved: Vec<Overlap>,
     /// Tasks to land that wait for others to land reserved files first, with those others.
-    held: BTreeMap<Id, BTreeSet<Id>>,
+    held: BTreeMap<NodeId, BTreeSet<NodeId>>,
     /// Pairs of tasks with predicted conflicts, the smaller id first.
-    overlaps: BTreeSet<(Id, Id)>,
+    overlaps: BTreeSet<(NodeId, NodeId)>,
     /// Paths that running tasks declare to change, if they declare any.
-    touching: BTreeMap<Id, Vec<String>>,
+    touching: BTreeMap<NodeId, Vec<String>>,
     finishing: Option<u32>,
     phase_blocked: Option<(i64, u32)>,
     paused: bool,
@@ -220,7 +222,7 @@ impl Conductor {
     }
 
     /// Returns the tasks that are being worked on, with their stages.
-    pub fn flying(&self) -> impl Iterator<Item = (&Id, Stage)> {
+    pub fn flying(&self) -> impl Iterator<Item = (&NodeId, Stage)> {
         self.flights
             .iter()
             .map(|(id, flight)| (id, flight.note.stage))
@@ -232,7 +234,7 @@ impl Conductor {
         if let Some(max) = self.rules.breakers.starts_per_hour {
             self.starts = Starts::new(Some(max), ports.starts());
         }
-        for id in ports.run().ids(Status::InProgress) {
+        for id in ports.run().ids_with_status(NodeStatus::InProgress) {
             let mut note = ports.note(&id);
             if note.stage == Stage::Running {
                 // Its output is read from the start and counted again.
@@ -249,7 +251,7 @@ impl Conductor {
                 Stage::Running => ports.attach(&id, &note),
             }
         }
-        for id in ports.run().ids(Status::Ready) {
+        for id in ports.run().ids_with_status(NodeStatus::Ready) {
             let note = ports.note(&id);
             if note.not_before_ms > now {
                 self.resting.insert(id, note.not_before_ms);
@@ -376,7 +378,7 @@ impl Conductor {
         Ok(())
     }
 
-    fn flies(&self, id: &Id, stage: Stage) -> bool {
+    fn flies(&self, id: &NodeId, stage: Stage) -> bool {
         let flight = self.flights.get(id);
         flight.is_some_and(|flight| flight.note.stage == stage)
     }
@@ -402,10 +404,12 @@ impl Conductor {
         if !quiet {
             return None;
         }
-        match next(ports.run()) {
-            Next::AllDone => Some(Ended::AllDone),
-            Next::Stalled(_) if self.resting.is_empty() => Some(Ended::Stalled),
-            Next::Stalled(_) | Next::Ready(_) | Next::Wait | Next::PhaseDone(_) => None,
+        match next_work(ports.run()) {
+            NextWork::AllDone => Some(Ended::AllDone),
+            NextWork::Stalled(_) if self.resting.is_empty() => Some(Ended::Stalled),
+            NextWork::Stalled(_) | NextWork::Ready(_) | NextWork::Wait | NextWork::PhaseDone(_) => {
+                None
+            }
         }
     }
 
@@ -450,7 +454,7 @@ impl Conductor {
         let now = ports.now_ms();
         self.short = self.short.filter(|at| *at > now);
         self.starts.forget(now);
-        let ids: Vec<Id> = self.flights.keys().cloned().collect();
+        let ids: Vec<NodeId> = self.flights.keys().cloned().collect();
         for id in ids {
             self.look(ports, &id, now)?;
         }
@@ -464,7 +468,7 @@ impl Conductor {
         self.advance(ports)
     }
 
-    fn look(&mut self, ports: &mut impl Ports, id: &Id, now: i64) -> Result<(), Trouble> {
+    fn look(&mut self, ports: &mut impl Ports, id: &NodeId, now: i64) -> Result<(), Trouble> {
         let (breakers, paused) = (self.rules.breakers.clone(), self.paused);
         let parked = |flight: &Flight| flight.note.parked_until_ms.is_some_and(|at| at <= now);
         if self.flights.get(id).is_some_and(parked) && self.is_short(ports, now) {
@@ -511,10 +515,10 @@ impl Conductor {
         Ok(())
     }
 
-    fn room(&mut self, ports: &mut impl Ports, id: &Id, note: &Note) {
+    fn room(&mut self, ports: &mut impl Ports, id: &NodeId, note: &Note) {
         let id = id.clone();
         let (merge, fresh) = (note.merge && !note.fresh, note.fresh);
-        let on = note.on.as_deref().map(Id::from);
+        let on = note.on.as_deref().map(NodeId::from);
         ports.ask(Job::Room {
             id,
             merge,
@@ -526,7 +530,7 @@ impl Conductor {
     fn room_made(
         &mut self,
         ports: &mut impl Ports,
-        id: &Id,
+        id: &NodeId,
         prepared: Prepared,
     ) -> Result<(), Trouble> {
         if self.leaving.is_some() || !self.flies(id, Stage::Room) {
@@ -548,7 +552,7 @@ impl Conductor {
         }
     }
 
-    fn begin(&mut self, ports: &mut impl Ports, id: &Id) -> Result<(), Trouble> {
+    fn begin(&mut self, ports: &mut impl Ports, id: &NodeId) -> Result<(), Trouble> {
         if self.came_to_nothing(ports, id) {
             return self.recall(ports, id);
         }
@@ -589,7 +593,7 @@ impl Conductor {
     fn lived(
         &mut self,
         ports: &mut impl Ports,
-        id: &Id,
+        id: &NodeId,
         number: u32,
         life: Life,
     ) -> Result<(), Trouble> {

@@ -10,7 +10,7 @@ impl Conductor {
     pub(super) fn said(
         &mut self,
         ports: &mut impl Ports,
-        id: &Id,
+        id: &NodeId,
         words: Vec<Word>,
     ) -> Result<(), Trouble> {
         let now = ports.now_ms();
@@ -75,7 +75,7 @@ impl Conductor {
     pub(super) fn exited(
         &mut self,
         ports: &mut impl Ports,
-        id: &Id,
+        id: &NodeId,
         code: Option<i32>,
         asked: bool,
         tail: &str,
@@ -137,7 +137,7 @@ impl Conductor {
     pub(super) fn landed(
         &mut self,
         ports: &mut impl Ports,
-        id: &Id,
+        id: &NodeId,
         outcome: Landed,
     ) -> Result<(), Trouble> {
         if !self.flies(id, Stage::Landing) {
@@ -225,7 +225,7 @@ impl Conductor {
     pub(super) fn broken(
         &mut self,
         ports: &mut impl Ports,
-        id: &Id,
+        id: &NodeId,
         why: Why,
     ) -> Result<(), Trouble> {
         if let Some(flight) = self.flights.get_mut(id) {
@@ -240,7 +240,7 @@ impl Conductor {
 
     /// Has the agent of a task resolve a conflict. This counts as no failure, and the task keeps
     /// its place.
-    fn resolve(&mut self, ports: &mut impl Ports, id: &Id, why: Why) -> Result<(), Trouble> {
+    fn resolve(&mut self, ports: &mut impl Ports, id: &NodeId, why: Why) -> Result<(), Trouble> {
         self.reserve(id);
         let Some(flight) = self.flights.get_mut(id) else {
             return Ok(());
@@ -262,7 +262,7 @@ impl Conductor {
 
     /// Clears the conflict state after a landing without a conflict whose evidence is red. Tasks
     /// that pass alone may fail together, so the next attempt sees what landed before it.
-    fn fits(&mut self, id: &Id) {
+    fn fits(&mut self, id: &NodeId) {
         if let Some(flight) = self.flights.get_mut(id) {
             flight.note.merge = true;
             flight.note.no_conflict();
@@ -306,7 +306,7 @@ impl Conductor {
                     PhaseEnd::Merged { .. } | PhaseEnd::NoGit => true,
                     PhaseEnd::ChecksRed | PhaseEnd::Conflict => false,
                 };
-                let phases = ports.run().graph().phases();
+                let phases = ports.run().graph().phase_numbers();
                 let following = phases.iter().copied().find(|it| *it > phase);
                 let worktree = following.and_then(|next| ports.worktree_of(next));
                 ports.commit(Command::PhaseFinish {
@@ -337,7 +337,7 @@ impl Conductor {
     pub(super) fn fail(
         &mut self,
         ports: &mut impl Ports,
-        id: &Id,
+        id: &NodeId,
         why: Why,
         for_good: bool,
     ) -> Result<(), Trouble> {
@@ -351,7 +351,7 @@ impl Conductor {
         note.iterations = 0;
         let errors = note.failures.iter().map(|failure| failure.error.as_str());
         let retry = !for_good && climb(errors) != Verdict::GiveUp;
-        let tries = ports.run().node(id).map_or(0, |node| node.attempts);
+        let tries = ports.run().find_node(id).map_or(0, |node| node.attempts);
         let wait = self.rules.backoff_ms.saturating_mul(1 << tries.min(16));
         // No need to wait: what landed meanwhile changes the outcome.
         let wait = if note.merge {
@@ -374,8 +374,8 @@ impl Conductor {
     }
 
     /// Reports a failure that is in the state file; returns true if the task is retried.
-    pub(super) fn tell_failed(&mut self, ports: &mut impl Ports, id: &Id, why: Why) -> bool {
-        let again = ports.run().node(id).map(|node| node.status) != Some(Status::Failed);
+    pub(super) fn tell_failed(&mut self, ports: &mut impl Ports, id: &NodeId, why: Why) -> bool {
+        let again = ports.run().find_node(id).map(|node| node.status) != Some(NodeStatus::Failed);
         match again {
             true => self.lost.remove(id),
             false => self.lost.insert(id.clone(), why.clone()),
@@ -389,7 +389,7 @@ impl Conductor {
     pub(super) fn park(
         &mut self,
         ports: &mut impl Ports,
-        id: &Id,
+        id: &NodeId,
         until: i64,
     ) -> Result<(), Trouble> {
         let Some(flight) = self.flights.get_mut(id) else {

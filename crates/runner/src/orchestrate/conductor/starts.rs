@@ -28,7 +28,7 @@ impl Conductor {
         // Tasks that would change the same files as a running task start after those that would
         // not.
         let mut later = Vec::new();
-        let mut after: Option<Id> = None;
+        let mut after: Option<NodeId> = None;
         while self.room_for_one_more(ports, now) {
             let Some(id) = ports.run().ready_after(after.as_ref()) else {
                 break;
@@ -67,11 +67,12 @@ impl Conductor {
     fn start_ahead(&mut self, ports: &mut impl Ports, now: i64) -> Result<(), Trouble> {
         let done = self.flights.iter();
         let done = done.filter(|(_, flight)| flight.note.stage == Stage::Landing);
-        let done: Vec<Id> = done.map(|(id, _)| id.clone()).collect();
+        let done: Vec<NodeId> = done.map(|(id, _)| id.clone()).collect();
         for on in done {
             for id in ports.run().graph().dependents_of(&on) {
                 let (run, current) = (ports.run(), ports.run().current_phase());
-                let pending = run.node(&id).map(|node| node.status) == Some(Status::Pending);
+                let pending =
+                    run.find_node(&id).map(|node| node.status) == Some(NodeStatus::Pending);
                 let here = run.graph().phase_of(&id) == Some(current);
                 let alone = run.waits_for(&id) == [on.clone()];
                 if !pending || !here || !alone || !self.may_start(ports, &id, now) {
@@ -92,15 +93,15 @@ impl Conductor {
     }
 
     /// True if a task was started on the work of a task that failed.
-    pub(super) fn came_to_nothing(&self, ports: &impl Ports, id: &Id) -> bool {
+    pub(super) fn came_to_nothing(&self, ports: &impl Ports, id: &NodeId) -> bool {
         let flight = self.flights.get(id);
-        flight.is_some_and(|flight| flight.note.on.is_some()) && ports.run().obstructed(id)
+        flight.is_some_and(|flight| flight.note.on.is_some()) && ports.run().is_obstructed(id)
     }
 
     /// Recalls the tasks that were started on the work of a failed task; a running agent is ended
     /// first.
     fn recall_all(&mut self, ports: &mut impl Ports) -> Result<(), Trouble> {
-        let ids: Vec<Id> = self.flights.keys().cloned().collect();
+        let ids: Vec<NodeId> = self.flights.keys().cloned().collect();
         for id in ids {
             if !self.came_to_nothing(ports, &id) {
                 continue;
@@ -119,7 +120,7 @@ impl Conductor {
     }
 
     /// Returns a task to the pending ones, as the task it was started on failed.
-    pub(super) fn recall(&mut self, ports: &mut impl Ports, id: &Id) -> Result<(), Trouble> {
+    pub(super) fn recall(&mut self, ports: &mut impl Ports, id: &NodeId) -> Result<(), Trouble> {
         let Some(flight) = self.comes_down(id) else {
             return Ok(());
         };
@@ -139,7 +140,7 @@ impl Conductor {
         Ok(())
     }
 
-    fn may_start(&self, ports: &impl Ports, id: &Id, now: i64) -> bool {
+    fn may_start(&self, ports: &impl Ports, id: &NodeId, now: i64) -> bool {
         if self.resting.contains_key(id) {
             return false;
         }
@@ -149,7 +150,7 @@ impl Conductor {
         }
     }
 
-    fn start(&mut self, ports: &mut impl Ports, id: &Id) -> Result<(), Trouble> {
+    fn start(&mut self, ports: &mut impl Ports, id: &NodeId) -> Result<(), Trouble> {
         ports.commit(Command::Start { id: id.clone() })?;
         let mut note = ports.note(id);
         note.on = None;
@@ -157,7 +158,7 @@ impl Conductor {
     }
 
     /// Returns the running tasks that declare to change the same paths as this one.
-    fn meets(&self, ports: &impl Ports, id: &Id) -> Vec<Overlap> {
+    fn meets(&self, ports: &impl Ports, id: &NodeId) -> Vec<Overlap> {
         if self.touching.is_empty() {
             return Vec::new();
         }
@@ -182,7 +183,7 @@ impl Conductor {
     }
 
     /// Records the paths that a running task declares to change.
-    pub(super) fn touch(&mut self, ports: &impl Ports, id: &Id) {
+    pub(super) fn touch(&mut self, ports: &impl Ports, id: &NodeId) {
         let paths = ports.touches(id);
         if !paths.is_empty() {
             self.touching.insert(id.clone(), paths);
@@ -220,11 +221,14 @@ impl Conductor {
     pub(super) fn take_off(
         &mut self,
         ports: &mut impl Ports,
-        id: &Id,
+        id: &NodeId,
         mut note: Note,
     ) -> Result<(), Trouble> {
         // A person may have reset it while no run was active.
-        let first = ports.run().node(id).is_some_and(|node| node.attempts == 0);
+        let first = ports
+            .run()
+            .find_node(id)
+            .is_some_and(|node| node.attempts == 0);
         note.stage = Stage::Room;
         if first && (note.attempt > 0 || !note.failures.is_empty()) {
             note.forgive();

@@ -6,7 +6,7 @@ use super::trees::Merged;
 use super::{Repo, failed};
 use crate::orchestrate::ports::Overlap;
 use bowline_engine::Error;
-use bowline_engine::machines::orchestrate::Id;
+use bowline_engine::machines::orchestrate::NodeId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ struct Snapshot {
 /// Cache of earlier forecasts.
 #[derive(Debug, Default)]
 pub struct Forecasts {
-    latest: BTreeMap<Id, Snapshot>,
+    latest: BTreeMap<NodeId, Snapshot>,
     /// Conflicting files of two trees.
     known: BTreeMap<(String, String), Vec<String>>,
 }
@@ -37,8 +37,8 @@ impl Repo {
     pub fn forecast(
         &self,
         seen: &mut Forecasts,
-        id: &Id,
-        others: &[Id],
+        id: &NodeId,
+        others: &[NodeId],
     ) -> Result<Vec<Overlap>, Error> {
         seen.latest
             .retain(|known, _| known == id || others.contains(known));
@@ -91,7 +91,7 @@ impl Repo {
         Ok(paths)
     }
 
-    fn looked_at(&self, seen: &mut Forecasts, id: &Id) -> Result<Option<Snapshot>, Error> {
+    fn looked_at(&self, seen: &mut Forecasts, id: &NodeId) -> Result<Option<Snapshot>, Error> {
         let room = self.room_of(id);
         let git = self.git.in_folder(&room);
         let base = format!("refs/bowline/base/{}", Repo::name(id));

@@ -6,7 +6,7 @@
 
 use super::{HASH_LETTERS, Repo, failed};
 use bowline_engine::Error;
-use bowline_engine::statefiles::{RealDisk, write_whole};
+use bowline_engine::statefiles::{RealDisk, write_atomically};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -101,7 +101,7 @@ impl Repo {
         leased.0.retain(|folder, _| folder.is_dir());
         change(&mut leased);
         let text = serde_json::to_vec(&leased).unwrap_or_default();
-        write_whole(&RealDisk, &path, &text, None).map_err(Error::File)
+        write_atomically(&RealDisk, &path, &text, None).map_err(Error::File)
     }
 
     /// Returns the environment variables of a worktree: a name fit for hosts, databases and

@@ -278,7 +278,7 @@ impl Repo {
         match plain == id && !plain.ends_with(".lock") {
             true => format!("{TASK_NAMES}{plain}"),
             false => {
-                let hash = ContentHash::of(id.as_bytes()).to_string();
+                let hash = ContentHash::of_bytes(id.as_bytes()).to_string();
                 format!(
                     "{TASK_NAMES}{}-{}",
                     plain.replace('.', "-"),

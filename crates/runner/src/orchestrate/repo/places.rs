@@ -2,7 +2,7 @@
 //! first use and keeps that name: what landed there must be found however the plan changes.
 
 use super::{PhasePlace, Repo};
-use bowline_engine::statefiles::{RealDisk, write_whole};
+use bowline_engine::statefiles::{RealDisk, write_atomically};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -57,7 +57,7 @@ impl Repo {
         known.insert(place.number, new);
         // A full disk stops the run elsewhere; until then all threads agree on the value in memory.
         if let Ok(text) = serde_json::to_vec(&*known) {
-            let _ = write_whole(&RealDisk, &self.places.path, &text, None);
+            let _ = write_atomically(&RealDisk, &self.places.path, &text, None);
         }
         place
     }

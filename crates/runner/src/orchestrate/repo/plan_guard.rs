@@ -5,7 +5,7 @@ use super::trees::{only_ticked, with_ticks};
 use super::{Repo, TaskPlace, failed};
 use bowline_engine::Error;
 use bowline_engine::formats::tasks_md;
-use bowline_engine::statefiles::{RealDisk, write_whole};
+use bowline_engine::statefiles::{RealDisk, write_atomically};
 use bowline_words::message::Reason;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -182,13 +182,14 @@ impl Repo {
             after,
         };
         let record = serde_json::to_vec(&aside).unwrap_or_default();
-        write_whole(&RealDisk, &self.side.join(ASIDE), &record, None).map_err(Error::File)?;
+        write_atomically(&RealDisk, &self.side.join(ASIDE), &record, None).map_err(Error::File)?;
         // An editor may have saved the file since.
         if std::fs::read_to_string(&aside.path).ok().as_ref() != Some(&aside.before) {
             self.forget_aside()?;
             return Ok(None);
         }
-        write_whole(&RealDisk, &aside.path, aside.base.as_bytes(), None).map_err(Error::File)?;
+        write_atomically(&RealDisk, &aside.path, aside.base.as_bytes(), None)
+            .map_err(Error::File)?;
         Ok(Some(aside))
     }
 
@@ -204,7 +205,8 @@ impl Repo {
         };
         match std::fs::read_to_string(&aside.path) {
             Ok(here) if here == aside.base || here == aside.landed => {
-                write_whole(&RealDisk, &aside.path, text.as_bytes(), None).map_err(Error::File)?;
+                write_atomically(&RealDisk, &aside.path, text.as_bytes(), None)
+                    .map_err(Error::File)?;
             }
             Ok(here) if here == *text || here == aside.before => {}
             Ok(_) | Err(_) => {

@@ -9,7 +9,7 @@ use crate::core::why::Why;
 use crate::orchestrate::ports::Landed;
 use bowline_engine::Error;
 use bowline_engine::formats::run_settings::PullRequestSettings;
-use bowline_engine::statefiles::{ContentHash, RealDisk, write_whole};
+use bowline_engine::statefiles::{ContentHash, RealDisk, write_atomically};
 use bowline_words::message::Reason;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -160,7 +160,7 @@ impl Remark {
         match &self.id {
             Value::String(id) => id.clone(),
             Value::Number(id) => id.to_string(),
-            _ => ContentHash::of(self.said().as_bytes()).to_string(),
+            _ => ContentHash::of_bytes(self.said().as_bytes()).to_string(),
         }
     }
 
@@ -442,7 +442,7 @@ impl Repo {
 
     fn remember_proposal(&self, task: &TaskPlace, proposal: &Proposal) -> Result<(), Error> {
         let text = serde_json::to_vec(proposal).unwrap_or_default();
-        write_whole(&RealDisk, &self.proposal_path(task), &text, None).map_err(Error::File)
+        write_atomically(&RealDisk, &self.proposal_path(task), &text, None).map_err(Error::File)
     }
 }
 

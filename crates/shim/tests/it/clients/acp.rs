@@ -6,7 +6,7 @@ use crate::support::BOUND;
 use bowline_formats::agents::{
     AgentInputWriter, AgentProtocol, InputDelivery, SessionToOpen, ToAgent, TurnEnd,
 };
-use bowline_test_support::model_server::{Limit, ModelServer, Reply};
+use bowline_test_support::model_server::{ModelReply, ModelServer, ReachedLimit};
 use bowline_test_support::wait_until;
 use serde_json::json;
 use std::path::Path;
@@ -63,7 +63,7 @@ impl Client<'_> {
     }
 
     fn asked(&self, times: usize) {
-        assert!(wait_until(BOUND, || self.model.asked().len() == times));
+        assert!(wait_until(BOUND, || self.model.received_requests().len() == times));
     }
 }
 
@@ -118,23 +118,24 @@ fn an_acp_agent_works_asks_is_cancelled_dies_is_loaded_again_and_meets_a_limit()
     let (home, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let writes = |file: &str| {
         let command = format!("echo hello > {file}");
-        Reply::tool(
+        ModelReply::tool_call(
             "I write the file.",
             "Bash",
             json!({"command": command, "description": "Writes it"}),
         )
-        .using(100, 20)
+        .with_usage(100, 20)
     };
     let model = ModelServer::start([
         writes("a.txt"),
-        Reply::text("Step 1/2: it is there\n\n=== PHASE 1 COMPLETE ===\n").using(1000, 50),
+        ModelReply::text("Step 1/2: it is there\n\n=== PHASE 1 COMPLETE ===\n")
+            .with_usage(1000, 50),
         writes("b.txt"),
-        Reply::text("Then not."),
+        ModelReply::text("Then not."),
         writes("c.txt"),
-        Reply::text("I go on after that."),
-        Reply::Hold("These words are lost with ".to_owned()),
-        Reply::text("I am back."),
-        Reply::Limited(Limit {
+        ModelReply::text("I go on after that."),
+        ModelReply::Hold("These words are lost with ".to_owned()),
+        ModelReply::text("I am back."),
+        ModelReply::Limited(ReachedLimit {
             retry_after_s: Some(3600),
             resets_at: Some(4_102_444_800),
             message: "over the limit of this account".to_owned(),
@@ -204,7 +205,7 @@ fn an_acp_agent_works_asks_is_cancelled_dies_is_loaded_again_and_meets_a_limit()
     let seen = run.until_turn_end(TurnEnd::Completed);
     assert_eq!(said(&seen), "I am back.", "{seen:#?}");
     assert!(!seen.contains(&Seen::PhaseComplete(1)), "{seen:#?}");
-    let told = model.asked().last().unwrap().body["messages"].to_string();
+    let told = model.received_requests().last().unwrap().body["messages"].to_string();
     assert!(told.contains("another one"), "{told}");
 
     // A limit.
@@ -214,8 +215,8 @@ fn an_acp_agent_works_asks_is_cancelled_dies_is_loaded_again_and_meets_a_limit()
     run.close();
     let (_, exit) = run.until_exit();
     assert_eq!(exit.code, Some(0));
-    assert_eq!(model.left(), 0);
-    bowline_test_support::works(
+    assert_eq!(model.replies_left(), 0);
+    bowline_test_support::record_client_result(
         "BOWLINE_CLAUDE_ACP",
         "it is driven by the task server: it asks, is interrupted, killed, resumed, meets a limit",
     );

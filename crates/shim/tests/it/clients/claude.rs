@@ -4,7 +4,7 @@ use super::runner::{Run, Seen, installed};
 use crate::support::BOUND;
 use bowline_formats::agents::launch::{self, ClientSession};
 use bowline_formats::agents::{AgentInputWriter, AgentProtocol, InputDelivery, ToAgent, TurnEnd};
-use bowline_test_support::model_server::{Limit, ModelServer, Reply};
+use bowline_test_support::model_server::{ModelReply, ModelServer, ReachedLimit};
 use bowline_test_support::wait_until;
 use serde_json::json;
 use std::path::Path;
@@ -43,7 +43,7 @@ impl Client<'_> {
 
     /// Waits until the model has been asked so often.
     fn asked(&self, times: usize) {
-        assert!(wait_until(BOUND, || self.model.asked().len() == times));
+        assert!(wait_until(BOUND, || self.model.received_requests().len() == times));
     }
 }
 
@@ -77,27 +77,27 @@ fn claude_works_asks_is_interrupted_dies_resumes_and_meets_a_limit() {
         "options": [{"label": "red", "description": "warm"}, {"label": "blue", "description": "cold"}],
     }]);
     let model = ModelServer::start([
-        Reply::tool(
+        ModelReply::tool_call(
             "I write the file.",
             "Bash",
             json!({"command": "echo hello > a.txt", "description": "Writes it"}),
         )
-        .using(100, 20),
-        Reply::text(
+        .with_usage(100, 20),
+        ModelReply::text(
             "Step 1/2: it is there\n\n=== PHASE 1 COMPLETE ===\nDocuments created:\n- a.txt\n",
         )
-        .using(1000, 50),
-        Reply::tool(
+        .with_usage(1000, 50),
+        ModelReply::tool_call(
             "I have to ask.",
             "AskUserQuestion",
             json!({"questions": questions}),
         ),
-        Reply::text("Blue it is."),
-        Reply::Hold("I am thinking about ".to_owned()),
-        Reply::text("I go on after the interrupt."),
-        Reply::Hold("These words are lost with ".to_owned()),
-        Reply::text("I am back."),
-        Reply::Limited(Limit {
+        ModelReply::text("Blue it is."),
+        ModelReply::Hold("I am thinking about ".to_owned()),
+        ModelReply::text("I go on after the interrupt."),
+        ModelReply::Hold("These words are lost with ".to_owned()),
+        ModelReply::text("I am back."),
+        ModelReply::Limited(ReachedLimit {
             retry_after_s: Some(3600),
             resets_at: Some(4_102_444_800),
             message: "over the limit of this account".to_owned(),
@@ -148,7 +148,7 @@ fn claude_works_asks_is_interrupted_dies_resumes_and_meets_a_limit() {
     };
     send(&mut run, &mut writer, answered);
     assert!(said(&run.until_turn_end(TurnEnd::Completed), "Blue it is."));
-    let told = model.asked().last().unwrap().body["messages"].to_string();
+    let told = model.received_requests().last().unwrap().body["messages"].to_string();
     assert!(
         told.contains("Which colour?") && told.contains("blue"),
         "{told}"
@@ -174,7 +174,7 @@ fn claude_works_asks_is_interrupted_dies_resumes_and_meets_a_limit() {
     let seen = run.until_turn_end(TurnEnd::Completed);
     assert_eq!(seen.first(), Some(&Seen::Session(SESSION.to_owned())));
     assert!(said(&seen, "I am back."), "{seen:#?}");
-    let told = model.asked().last().unwrap().body["messages"].to_string();
+    let told = model.received_requests().last().unwrap().body["messages"].to_string();
     assert!(told.contains("paint it"), "{told}");
 
     // A limit.
@@ -185,8 +185,8 @@ fn claude_works_asks_is_interrupted_dies_resumes_and_meets_a_limit() {
     let (rest, exit) = run.until_exit();
     assert_eq!(rest, []);
     assert_eq!(exit.code, Some(1));
-    assert_eq!(model.left(), 0);
-    bowline_test_support::works(
+    assert_eq!(model.replies_left(), 0);
+    bowline_test_support::record_client_result(
         "BOWLINE_CLAUDE",
         "it is driven by the task server: it asks, is interrupted, killed, resumed, meets a limit",
     );

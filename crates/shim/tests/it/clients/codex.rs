@@ -6,7 +6,7 @@ use bowline_formats::agents::launch::{self, ClientSession};
 use bowline_formats::agents::{
     AgentInputWriter, AgentProtocol, InputDelivery, ToAgent, TokenUsage, TurnEnd, UsagePeriod,
 };
-use bowline_test_support::model_server::{Limit, ModelServer, Reply};
+use bowline_test_support::model_server::{ModelReply, ModelServer, ReachedLimit};
 use bowline_test_support::wait_until;
 use serde_json::json;
 use std::path::Path;
@@ -69,18 +69,18 @@ fn codex_works_asks_is_interrupted_dies_resumes_and_meets_a_limit() {
     let (home, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let asks = "Step 1/2: it is there\n\n[USER_QUESTION]\ncategory: choice\nquestion: Which colour?\noptions: [red, blue]\nrequired: true\n[/USER_QUESTION]\n";
     let model = ModelServer::start([
-        Reply::tool(
+        ModelReply::tool_call(
             "I write the file.",
             "exec_command",
             json!({"cmd": "echo hello > a.txt"}),
         )
-        .using(100, 20),
-        Reply::text(asks).using(1000, 50),
-        Reply::text("Blue it is.\n\n=== PHASE 1 COMPLETE ===\n").using(2000, 60),
-        Reply::Hold("I am thinking about ".to_owned()),
-        Reply::Hold("These words are lost with ".to_owned()),
-        Reply::text("I am back."),
-        Reply::Limited(Limit {
+        .with_usage(100, 20),
+        ModelReply::text(asks).with_usage(1000, 50),
+        ModelReply::text("Blue it is.\n\n=== PHASE 1 COMPLETE ===\n").with_usage(2000, 60),
+        ModelReply::Hold("I am thinking about ".to_owned()),
+        ModelReply::Hold("These words are lost with ".to_owned()),
+        ModelReply::text("I am back."),
+        ModelReply::Limited(ReachedLimit {
             retry_after_s: None,
             resets_at: Some(4_102_444_800),
             message: "over the limit of this account".to_owned(),
@@ -93,7 +93,7 @@ fn codex_works_asks_is_interrupted_dies_resumes_and_meets_a_limit() {
         project: project.path(),
     };
     client.configure(&model);
-    let asked = |times| assert!(wait_until(BOUND, || model.asked().len() == times));
+    let asked = |times| assert!(wait_until(BOUND, || model.received_requests().len() == times));
     let mut writer = AgentInputWriter::new(AgentProtocol::CodexJson);
 
     // The first run: a tool, a question in the agent's words, usage.
@@ -156,7 +156,7 @@ fn codex_works_asks_is_interrupted_dies_resumes_and_meets_a_limit() {
         seen.contains(&Seen::Said("I am back.".to_owned())),
         "{seen:#?}"
     );
-    let told = model.asked().last().unwrap().body["input"].to_string();
+    let told = model.received_requests().last().unwrap().body["input"].to_string();
     assert!(told.contains("write the file"), "{told}");
 
     // A limit.
@@ -166,8 +166,8 @@ fn codex_works_asks_is_interrupted_dies_resumes_and_meets_a_limit() {
         seen.ends_with(&[Seen::Limit, Seen::TurnEnded(TurnEnd::Limited)]),
         "{seen:#?}"
     );
-    assert_eq!(model.left(), 0);
-    bowline_test_support::works(
+    assert_eq!(model.replies_left(), 0);
+    bowline_test_support::record_client_result(
         "BOWLINE_CODEX",
         "it is driven by the task server: it asks, is interrupted, killed, resumed, meets a limit",
     );

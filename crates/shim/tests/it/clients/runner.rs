@@ -8,7 +8,7 @@ use bowline_formats::markers::UserQuestion;
 use bowline_supervisor::{
     AttemptExit, ObservedState, OutputStream, SendOutcome, ShimHandle, WantedState,
 };
-use bowline_test_support::{Lack, skip};
+use bowline_test_support::{MissingRequirement, skip_test};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -20,8 +20,8 @@ const PIECE_BYTES: usize = 65_536;
 pub(super) fn installed(variable: &str) -> Option<String> {
     let path = std::env::var(variable).ok();
     if path.is_none() {
-        skip(
-            Lack::Client,
+        skip_test(
+            MissingRequirement::Client,
             &format!("{variable} is not set; `cargo xtask test` installs the client"),
         );
     }

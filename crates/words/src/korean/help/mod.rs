@@ -17,7 +17,7 @@ mod task;
 mod thinking;
 
 /// Returns every line, in the order of the pages.
-pub fn lines() -> impl Iterator<Item = (&'static str, &'static str)> {
+pub fn help_lines() -> impl Iterator<Item = (&'static str, &'static str)> {
     let pages = [
         top::LINES,
         thinking::LINES,
@@ -48,7 +48,7 @@ const FRAME: [(&str, &str); 12] = [
 ];
 
 /// Translates the parser's own words in a help page or a line of usage.
-pub fn framed(page: &str) -> String {
+pub fn translate_frame(page: &str) -> String {
     FRAME
         .iter()
         .fold(page.to_owned(), |page, (english, korean)| {

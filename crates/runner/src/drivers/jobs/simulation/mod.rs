@@ -17,8 +17,8 @@ use super::{
 use crate::core::attempts::{Happened, News};
 use bowline_formats::agents::{AgentEvent, AgentEventKind, AgentProtocol, ResumePoint, TokenUsage};
 use bowline_machines::Timestamp;
-use bowline_machines::job::Life;
-use bowline_store::{About, Change, Key, Memory, Store as _};
+use bowline_machines::job::JobState;
+use bowline_store::{JobAttributes, JobChange, MemoryStore, SecretKey, Store as _};
 use bowline_supervisor::ShimProgram;
 use run::Run;
 use std::cell::Cell;
@@ -83,7 +83,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 /// Creates a run that has not begun.
-fn prepare(seed: u64, folder: &Path, key: &Key) -> Run {
+fn prepare(seed: u64, folder: &Path, key: &SecretKey) -> Run {
     NOW.set(Some(BEGIN_S));
     IDS.set(0);
     let mut config = Config::new(folder, ShimProgram::new(Path::new("/bin/false"), &[]));
@@ -114,7 +114,7 @@ fn prepare(seed: u64, folder: &Path, key: &Key) -> Run {
     Run {
         dice: Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1),
         shared: Shared::default(),
-        store: Arc::new(Memory::new()),
+        store: Arc::new(MemoryStore::new()),
         config: Arc::new(config),
         key: key.clone(),
         desk: None,
@@ -129,7 +129,7 @@ fn prepare(seed: u64, folder: &Path, key: &Key) -> Run {
 }
 
 /// Simulates one run; returns the deaths of the process, the lost agents and the violations.
-fn simulate(seed: u64, folder: &Path, key: &Key) -> (usize, usize, Vec<String>) {
+fn simulate(seed: u64, folder: &Path, key: &SecretKey) -> (usize, usize, Vec<String>) {
     let mut run = prepare(seed, folder, key);
     run.begin();
     let mut moves = 0;
@@ -177,7 +177,7 @@ fn whatever_goes_wrong_nothing_acknowledged_is_lost_and_every_task_ends() {
         None => 0..SEEDS,
     };
     let folder = folder();
-    let key = Key::open(&folder.path().join("key")).unwrap();
+    let key = SecretKey::open(&folder.path().join("key")).unwrap();
     let (mut deaths, mut losses) = (0, 0);
     for seed in seeds.clone() {
         let data = folder.path().join(seed.to_string());
@@ -200,7 +200,7 @@ fn whatever_goes_wrong_nothing_acknowledged_is_lost_and_every_task_ends() {
 #[test]
 fn the_same_seed_gives_the_same_run() {
     let folder = folder();
-    let key = Key::open(&folder.path().join("key")).unwrap();
+    let key = SecretKey::open(&folder.path().join("key")).unwrap();
     let run = |name: &str| simulate(7, &folder.path().join(name), &key);
     assert_eq!(run("a"), run("b"));
 }
@@ -208,11 +208,11 @@ fn the_same_seed_gives_the_same_run() {
 #[test]
 fn a_step_about_a_removed_task_neither_fails_nor_takes_others_with_it() {
     let folder = folder();
-    let key = Key::open(&folder.path().join("key")).unwrap();
+    let key = SecretKey::open(&folder.path().join("key")).unwrap();
     let mut run = prepare(1, folder.path(), &key);
     run.begin();
     run.command(None, create("3", true));
-    let done = |run: &Run| matches!(run.rows()[0].job.life, Life::Completed { .. });
+    let done = |run: &Run| matches!(run.rows()[0].job.state, JobState::Completed { .. });
     for _ in 0..MOVES_MAX {
         if done(&run) {
             break;
@@ -262,13 +262,13 @@ fn a_step_about_a_removed_task_neither_fails_nor_takes_others_with_it() {
     desk.turn(Vec::new());
     assert_eq!(desk.broken, None);
     assert_eq!(answers.try_recv(), Ok(true), "the other one is made");
-    assert_eq!(run.store.job(&id).unwrap(), None);
+    assert_eq!(run.store.find_job(&id).unwrap(), None);
     assert_eq!(run.rows().len(), 1);
 
     // Should a step about it be decided all the same, only that step is dropped.
     let mut stale = run.rows()[0].clone();
     stale.id = id;
-    let change = Change::to(&stale.id, 4, stale.job.clone(), stale.about.clone());
+    let change = JobChange::replace_state(&stale.id, 4, stale.job.clone(), stale.about.clone());
     desk.stage_change(change);
     desk.turn(vec![ask(create("1", false))]);
     desk.turn(Vec::new());
@@ -283,9 +283,9 @@ fn create(title: &str, submit: bool) -> JobRequest {
         description: "Tea".into(),
         depends_on: Vec::new(),
         scheduled_for: None,
-        about: Box::new(About {
+        about: Box::new(JobAttributes {
             type_name: Some("custom".into()),
-            ..About::default()
+            ..JobAttributes::default()
         }),
         submit,
     }
@@ -294,7 +294,7 @@ fn create(title: &str, submit: bool) -> JobRequest {
 #[test]
 fn what_rests_on_something_that_is_not_durable_is_not_told_and_falls_with_it() {
     let folder = folder();
-    let key = Key::open(&folder.path().join("key")).unwrap();
+    let key = SecretKey::open(&folder.path().join("key")).unwrap();
     let mut run = prepare(1, folder.path(), &key);
     run.begin();
     let mut desk = run.desk.take().unwrap();

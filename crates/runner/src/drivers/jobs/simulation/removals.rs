@@ -3,12 +3,12 @@
 use super::super::JobRequest;
 use super::{create, folder, prepare};
 use bowline_machines::Timestamp;
-use bowline_store::Key;
+use bowline_store::SecretKey;
 
 #[test]
 fn a_task_deleted_while_its_effect_waits_leaves_nothing_in_memory() {
     let folder = folder();
-    let key = Key::open(&folder.path().join("key")).unwrap();
+    let key = SecretKey::open(&folder.path().join("key")).unwrap();
     let mut run = prepare(1, folder.path(), &key);
     run.begin();
     run.command(None, create("3", false));

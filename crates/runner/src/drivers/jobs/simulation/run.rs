@@ -7,10 +7,10 @@ use super::world::{Agent, End, Mortal, Order, Shared, World, looking, script};
 use super::{Dice, PHASED, TASKS};
 use crate::core::attempts::{Happened, News};
 use bowline_formats::agents::{AgentAdapter, AgentEvent, AgentProtocol, ResumePoint};
-use bowline_machines::job::{self, FailureCode, Life, MessageStatus, PausedBy};
+use bowline_machines::job::{self, FailureCode, JobState, MessageStatus, PauseCause};
 use bowline_store::{
-    About, CheckpointRow, EventKind, EventQuery, JobQuery, JobRow, Key, Memory, RecordBody,
-    RecordKind, RecordQuery, Store as _,
+    CheckpointRow, EventKind, EventQuery, JobAttributes, JobQuery, JobRow, MemoryStore, RecordBody,
+    RecordKind, RecordQuery, SecretKey, Store as _,
 };
 use bowline_supervisor::{AttemptExit, SweepReport, WantedState};
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,9 +26,9 @@ pub(super) struct Command {
 pub(super) struct Run {
     pub(super) dice: Dice,
     pub(super) shared: Shared,
-    pub(super) store: Arc<Memory>,
+    pub(super) store: Arc<MemoryStore>,
     pub(super) config: Arc<Config>,
-    pub(super) key: Key,
+    pub(super) key: SecretKey,
     pub(super) desk: Option<Desk>,
     pub(super) commands: Vec<Command>,
     pub(super) open: BTreeSet<usize>,
@@ -46,11 +46,11 @@ impl Run {
     }
 
     pub(super) fn row(&self, id: &str) -> JobRow {
-        self.store.job(id).unwrap().unwrap()
+        self.store.find_job(id).unwrap().unwrap()
     }
 
     pub(super) fn rows(&self) -> Vec<JobRow> {
-        self.store.jobs(&JobQuery::default()).unwrap()
+        self.store.list_jobs(&JobQuery::default()).unwrap()
     }
 
     /// Starts a new process on the present state.
@@ -158,9 +158,9 @@ impl Run {
             // The title selects the script of its agent.
             let (title, description) = (self.commands.len().to_string(), "Tea".to_owned());
             let type_name = if title == PHASED { "two" } else { "custom" };
-            let about = Box::new(About {
+            let about = Box::new(JobAttributes {
                 type_name: Some(type_name.into()),
-                ..About::default()
+                ..JobAttributes::default()
             });
             let (depends_on, scheduled_for) = (Vec::new(), None);
             self.command(
@@ -193,29 +193,29 @@ impl Run {
             .checkpoint
             .as_ref()
             .filter(|_| row.job.title == PHASED);
-        match &row.job.life {
-            Life::Reviewing | Life::Verifying { .. } | Life::Paused(_)
+        match &row.job.state {
+            JobState::Reviewing | JobState::Verifying { .. } | JobState::Paused(_)
                 if trouble && saved.is_some() && self.dice.below(10) == 0 =>
             {
                 let checkpoint = saved.map(|(id, _)| id.clone()).unwrap();
                 self.command(of, JobRequest::Restore { task, checkpoint });
             }
-            Life::Running if trouble && self.dice.below(8) == 0 => {
+            JobState::Running if trouble && self.dice.below(8) == 0 => {
                 self.command(of, JobRequest::Command(task, job::Command::Pause))
             }
-            Life::Running | Life::Asking | Life::Reviewing | Life::Paused(_)
+            JobState::Running | JobState::Asking | JobState::Reviewing | JobState::Paused(_)
                 if trouble && self.dice.below(4) == 0 =>
             {
                 let text = format!("word-{}-word", self.commands.len());
                 self.command(of, JobRequest::Say { task, text });
             }
-            Life::Paused(_) if self.paused.contains(&id) && self.dice.below(4) == 0 => {
+            JobState::Paused(_) if self.paused.contains(&id) && self.dice.below(4) == 0 => {
                 self.command(of, JobRequest::Command(task, job::Command::Resume));
             }
-            Life::Paused(PausedBy::Breaker { until: None, .. }) => {
+            JobState::Paused(PauseCause::Breaker { until: None, .. }) => {
                 self.command(of, JobRequest::Command(task, job::Command::Resume));
             }
-            Life::Asking => {
+            JobState::Asking => {
                 let question = row.job.open_question().unwrap().id.clone();
                 let text = "green".into();
                 self.command(
@@ -223,12 +223,12 @@ impl Run {
                     JobRequest::RecordCommand(job::Command::Answer { question, text }),
                 );
             }
-            Life::Needing => {
+            JobState::Needing => {
                 let dependency = row.job.open_dependency().unwrap().id.clone();
                 let value = "sk-very-green-tea".into();
                 self.command(of, JobRequest::Provide { dependency, value });
             }
-            Life::Reviewing => {
+            JobState::Reviewing => {
                 let review = row.job.open_review().unwrap().id.clone();
                 let request = match trouble && self.dice.below(3) == 0 {
                     true => JobRequest::RequestChanges {
@@ -519,13 +519,14 @@ impl Run {
     pub(super) fn look(&mut self) {
         for id in &self.paused {
             let row = self.row(id);
-            let by_person = matches!(&row.job.life, Life::Paused(by) if *by == PausedBy::Person);
+            let by_person =
+                matches!(&row.job.state, JobState::Paused(by) if *by == PauseCause::Person);
             let resumes = self
                 .open
                 .iter()
                 .any(|it| self.commands[*it].job.as_deref() == Some(id));
             if !by_person && !resumes {
-                let life = format!("{id} was paused by a person and is {:?}", row.job.life);
+                let life = format!("{id} was paused by a person and is {:?}", row.job.state);
                 self.shared.world().wrong.push(life);
             }
         }
@@ -538,7 +539,7 @@ impl Run {
             kind: Some(RecordKind::Said),
             ..RecordQuery::default()
         };
-        let records = self.store.records(&wanted).unwrap();
+        let records = self.store.list_records(&wanted).unwrap();
         for (job, number) in &self.said {
             let JobRequest::Say { text, .. } = &self.commands[*number].request else {
                 continue;
@@ -575,16 +576,16 @@ impl Run {
             let world = self.world();
             let mut done = world.agents.values().filter(|it| it.job == *id && it.done);
             let given_up = self.acknowledged.contains_key(&(id.clone(), "cancel"));
-            let ended = match &row.job.life {
-                Life::Completed { .. } => !given_up && done.next().is_some(),
-                Life::Failed(_) => {
+            let ended = match &row.job.state {
+                JobState::Completed { .. } => !given_up && done.next().is_some(),
+                JobState::Failed(_) => {
                     let failure = row.job.failure();
                     given_up && failure.is_some_and(|it| it.code == FailureCode::Cancelled)
                 }
                 _ => false,
             };
             if !ended {
-                wrong.push(format!("{id} is {:?}", row.job.life));
+                wrong.push(format!("{id} is {:?}", row.job.state));
             }
             drop(done);
             drop(world);
@@ -594,7 +595,7 @@ impl Run {
                 ..EventQuery::default()
             };
             let mut found: BTreeMap<&str, usize> = BTreeMap::new();
-            for event in self.store.events(&wanted).unwrap() {
+            for event in self.store.list_events(&wanted).unwrap() {
                 let text = |name: &str| event.body[name].as_str().unwrap_or_default().to_owned();
                 let verb = match (text("entity").as_str(), text("trigger").as_str()) {
                     ("task", "SUBMIT") => "create",
@@ -649,6 +650,6 @@ impl Run {
             && self.open.is_empty()
             && self.store.open_jobs().unwrap().is_empty()
             && self.world().orders.is_empty()
-            && self.store.effects().unwrap().is_empty()
+            && self.store.open_effects().unwrap().is_empty()
     }
 }

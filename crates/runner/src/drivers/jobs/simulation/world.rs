@@ -9,9 +9,9 @@ use bowline_formats::agents::{
 };
 use bowline_machines::Timestamp;
 use bowline_store::{
-    Advance, Advancing, DeliveryRow, EffectRow, EventQuery, EventRow, JobQuery, JobRow, Memory,
-    Outcome, Pruned, Record, RecordQuery, Retention, SpendQuery, SpendRow, Store, StoreError,
-    TimerRow,
+    CommitHandle, CommitOutcome, DeliveryRow, EffectRow, EventQuery, EventRow, JobQuery, JobRecord,
+    JobRow, MemoryStore, PrunedCounts, RecordQuery, RetentionLimits, SpendQuery, SpendRow, Store,
+    StoreError, StoreStep, TimerRow,
 };
 use bowline_supervisor::WantedState;
 use serde_json::Value;
@@ -257,7 +257,7 @@ impl Bench for Shared {
 
 /// A store that ends with its process: before a commit, or right after it.
 #[derive(Debug)]
-pub(super) struct Mortal(pub(super) Arc<Memory>, pub(super) Shared);
+pub(super) struct Mortal(pub(super) Arc<MemoryStore>, pub(super) Shared);
 
 macro_rules! reads {
     ($($name:ident($($arg:ident: $kind:ty),*) -> $out:ty;)*) => {
@@ -266,42 +266,46 @@ macro_rules! reads {
 }
 
 impl Store for Mortal {
-    fn advance(&self, steps: Vec<Advance>) -> Result<Vec<Outcome>, StoreError> {
+    fn commit_steps(&self, steps: Vec<StoreStep>) -> Result<Vec<CommitOutcome>, StoreError> {
         if !self.1.lives() {
             let dead = std::io::Error::other("the process is dead");
             return Err(StoreError::Failed(Arc::new(dead)));
         }
-        let done = self.0.advance(steps);
+        let done = self.0.commit_steps(steps);
         self.1.lives();
         done
     }
 
-    fn advance_soon(&self, steps: Vec<Advance>, _ready: Box<dyn FnOnce() + Send>) -> Advancing {
+    fn begin_commit(
+        &self,
+        steps: Vec<StoreStep>,
+        _ready: Box<dyn FnOnce() + Send>,
+    ) -> CommitHandle {
         let mortal = Mortal(self.0.clone(), self.1.clone());
         let mut steps = Some(steps);
         Box::new(move |wait| {
             let flushes = wait || !mortal.1.world().slow;
             let steps = steps.take_if(|_| flushes)?;
-            Some(mortal.advance(steps))
+            Some(mortal.commit_steps(steps))
         })
     }
 
     reads! {
-        prune(kept: &Retention) -> Pruned;
-        backup(to: &Path) -> ();
-        job(id: &str) -> Option<JobRow>;
-        jobs(wanted: &JobQuery) -> Vec<JobRow>;
+        prune_rows(kept: &RetentionLimits) -> PrunedCounts;
+        write_backup(to: &Path) -> ();
+        find_job(id: &str) -> Option<JobRow>;
+        list_jobs(wanted: &JobQuery) -> Vec<JobRow>;
         open_jobs() -> Vec<JobRow>;
-        counts() -> Vec<(bowline_machines::job::TaskStatus, u64)>;
-        dependents(id: &str) -> Vec<String>;
-        record(id: &str) -> Option<Record>;
-        records(wanted: &RecordQuery) -> Vec<Record>;
-        events(wanted: &EventQuery) -> Vec<EventRow>;
-        feed() -> (u64, u64);
-        effects() -> Vec<EffectRow>;
-        deliveries(job: &str) -> Vec<DeliveryRow>;
-        timers() -> Vec<TimerRow>;
-        spend(wanted: &SpendQuery) -> Vec<SpendRow>;
-        request(id: &str) -> Option<Value>;
+        count_by_status() -> Vec<(bowline_machines::job::TaskStatus, u64)>;
+        dependents_of(id: &str) -> Vec<String>;
+        find_record(id: &str) -> Option<JobRecord>;
+        list_records(wanted: &RecordQuery) -> Vec<JobRecord>;
+        list_events(wanted: &EventQuery) -> Vec<EventRow>;
+        feed_range() -> (u64, u64);
+        open_effects() -> Vec<EffectRow>;
+        deliveries_of(job: &str) -> Vec<DeliveryRow>;
+        list_timers() -> Vec<TimerRow>;
+        list_spend(wanted: &SpendQuery) -> Vec<SpendRow>;
+        stored_response(id: &str) -> Option<Value>;
     }
 }

@@ -1,7 +1,7 @@
 //! Command lines of tests.
 
 /// The words of a command line with single quotes.
-pub fn words(line: &str) -> Vec<String> {
+pub fn split_command_line(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     for (index, part) in line.split('\'').enumerate() {
         if index % 2 == 1 {

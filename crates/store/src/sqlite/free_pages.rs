@@ -11,8 +11,8 @@ const PAGES_MAX: i64 = 4_000;
 const SPARE_PAGES: i64 = 16;
 
 /// Makes a database able to give pages back. One that has tables already is written anew for it, once.
-pub(super) fn enable(connection: &Connection) -> Result<(), StoreError> {
-    if number(connection, "auto_vacuum")? == INCREMENTAL {
+pub(super) fn enable_auto_vacuum(connection: &Connection) -> Result<(), StoreError> {
+    if read_pragma(connection, "auto_vacuum")? == INCREMENTAL {
         return Ok(());
     }
     let rewrite = format!("PRAGMA auto_vacuum = {INCREMENTAL}; VACUUM");
@@ -22,9 +22,9 @@ pub(super) fn enable(connection: &Connection) -> Result<(), StoreError> {
 }
 
 /// Gives back the free pages that are not needed soon, as many as one transaction may.
-pub(super) fn release(connection: &Connection) -> Result<(), StoreError> {
-    let free = number(connection, "freelist_count")?;
-    let used = number(connection, "page_count")? - free;
+pub(super) fn release_free_pages(connection: &Connection) -> Result<(), StoreError> {
+    let free = read_pragma(connection, "freelist_count")?;
+    let used = read_pragma(connection, "page_count")? - free;
     let pages = (free - used / SPARE_PAGES).min(PAGES_MAX);
     if pages <= 0 {
         return Ok(());
@@ -39,7 +39,7 @@ pub(super) fn release(connection: &Connection) -> Result<(), StoreError> {
     release().map_err(StoreError::failed)
 }
 
-fn number(connection: &Connection, pragma: &str) -> Result<i64, StoreError> {
+fn read_pragma(connection: &Connection, pragma: &str) -> Result<i64, StoreError> {
     connection
         .query_row(&format!("PRAGMA {pragma}"), [], |row| row.get(0))
         .map_err(StoreError::failed)

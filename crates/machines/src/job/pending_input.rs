@@ -5,7 +5,7 @@ use crate::kernel::Timestamp;
 /// A request to a person to review a finished phase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Review {
+pub struct PhaseReview {
     /// Id of the review.
     #[cfg_attr(feature = "serde", serde(rename = "id"))]
     pub id: String,
@@ -33,7 +33,7 @@ pub struct Review {
     pub reviewed_at: Option<Timestamp>,
 }
 
-impl Review {
+impl PhaseReview {
     /// True until the review is decided.
     pub fn is_open(&self) -> bool {
         self.status == ReviewStatus::Pending
@@ -57,7 +57,7 @@ named! {
 /// A question that the agent asks a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Question {
+pub struct AgentQuestion {
     /// Id of the question.
     #[cfg_attr(feature = "serde", serde(rename = "id"))]
     pub id: String,
@@ -81,10 +81,10 @@ pub struct Question {
     pub status: QuestionStatus,
 }
 
-impl Question {
+impl AgentQuestion {
     /// Makes an open question without options or a default.
-    pub fn asked(id: impl Into<String>, text: impl Into<String>, required: bool) -> Self {
-        Question {
+    pub fn without_options(id: impl Into<String>, text: impl Into<String>, required: bool) -> Self {
+        AgentQuestion {
             id: id.into(),
             text: text.into(),
             options: Vec::new(),
@@ -100,7 +100,7 @@ impl Question {
     }
 
     /// Returns the answer in the spelling of the options if it is allowed.
-    pub fn accepts(&self, answer: &str) -> Option<String> {
+    pub fn accepted_answer(&self, answer: &str) -> Option<String> {
         let answer = answer.trim();
         if self.options.is_empty() {
             return Some(answer.into());
@@ -165,7 +165,7 @@ named! {
 /// A tool that needs a person's permission. The request ends with the attempt that made it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Permission {
+pub struct PermissionRequest {
     /// Id of the permission.
     #[cfg_attr(feature = "serde", serde(rename = "id"))]
     pub id: String,
@@ -198,7 +198,7 @@ named! {
 /// Something the agent needs from a person. The value itself is stored elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Dependency {
+pub struct AgentDependency {
     /// Id of the dependency.
     #[cfg_attr(feature = "serde", serde(rename = "id"))]
     pub id: String,
@@ -224,10 +224,10 @@ pub struct Dependency {
     pub status: DependencyStatus,
 }
 
-impl Dependency {
+impl AgentDependency {
     /// Makes an open dependency on an environment variable.
-    pub fn requested(id: impl Into<String>, name: impl Into<String>, required: bool) -> Self {
-        Dependency {
+    pub fn on_env_variable(id: impl Into<String>, name: impl Into<String>, required: bool) -> Self {
+        AgentDependency {
             id: id.into(),
             kind: DependencyKind::EnvVariable,
             name: name.into(),

@@ -3,7 +3,7 @@
 named! {
     /// The status of a task.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-    pub enum TaskStatus {
+    pub enum PlanTaskStatus {
         /// Planned; no step was started.
         Pending = "pending",
         /// At least one step was started.
@@ -57,7 +57,7 @@ named! {
 named! {
     /// The way in which an issue is, or was, resolved.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-    pub enum Resolution {
+    pub enum IssueResolution {
         /// Try the same again.
         Retry = "retry",
         /// Ask for a better result.
@@ -73,15 +73,15 @@ named! {
     }
 }
 
-impl Resolution {
+impl IssueResolution {
     /// True if a person has to act.
     pub const fn needs_person(self) -> bool {
         match self {
-            Resolution::Replan | Resolution::Escalate => true,
-            Resolution::Retry
-            | Resolution::Revision
-            | Resolution::Dependency
-            | Resolution::Alternative => false,
+            IssueResolution::Replan | IssueResolution::Escalate => true,
+            IssueResolution::Retry
+            | IssueResolution::Revision
+            | IssueResolution::Dependency
+            | IssueResolution::Alternative => false,
         }
     }
 }

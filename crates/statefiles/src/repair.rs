@@ -5,17 +5,17 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::archive;
-use crate::error::Error;
+use crate::error::StateFileError;
 use crate::hash::ContentHash;
-use crate::held::{Held, Written};
-use crate::journal::{Line, kind};
+use crate::journal::{JournalLine, kind};
 use crate::load::read_file;
-use crate::request::Request;
+use crate::request::WriteRequest;
 use crate::stamp::utc_stamp;
 use crate::state_file::StateFile;
+use crate::state_file_guard::{StateFileGuard, WriteOutcome};
 
 /// The caller's knowledge about a damaged document: a check, and further sources for its repair.
-pub struct Rescue<'a> {
+pub struct RepairCallbacks<'a> {
     /// Returns true if a document is good.
     pub validate: &'a dyn Fn(&str) -> bool,
     /// Builds the document from other sources, if there are any.
@@ -23,10 +23,10 @@ pub struct Rescue<'a> {
     /// Creates a document to start anew with, if the caller has one.
     pub empty: &'a dyn Fn() -> Option<String>,
     /// Completes the document that replaces the damaged one, given its source.
-    pub finish: &'a dyn Fn(&Source, String) -> String,
+    pub finish: &'a dyn Fn(&RepairSource, String) -> String,
 }
 
-impl fmt::Debug for Rescue<'_> {
+impl fmt::Debug for RepairCallbacks<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("Rescue")
     }
@@ -34,7 +34,7 @@ impl fmt::Debug for Rescue<'_> {
 
 /// The source of a repaired document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
+pub enum RepairSource {
     /// The file turned out to be good.
     Intact,
     /// The version last acknowledged, from the journal.
@@ -57,9 +57,9 @@ pub enum Source {
 
 /// The result of [`StateFile::recover`].
 #[derive(Debug, Clone)]
-pub struct Recovered {
+pub struct RecoveredDocument {
     /// The source of the document.
-    pub source: Source,
+    pub source: RepairSource,
     /// The document after the repair.
     pub text: String,
     /// The new path of the damaged file, if there was one.
@@ -72,30 +72,30 @@ impl StateFile {
     /// Replaces a damaged or missing document by the first good one of: the newest committed
     /// version that anything on the disk can rebuild, the backup, the dated copies, the caller's
     /// rebuild, a new document. The damaged file is set aside with the reason.
-    pub fn recover(
+    pub fn recover_document(
         &self,
-        request: &Request,
+        request: &WriteRequest,
         reason: &str,
-        rescue: &Rescue<'_>,
-    ) -> Result<Recovered, Error> {
-        let mut held = self.hold(request)?;
+        rescue: &RepairCallbacks<'_>,
+    ) -> Result<RecoveredDocument, StateFileError> {
+        let mut held = self.lock_for_writing(request)?;
         for _ in 0..crate::swap::TRIES_MAX {
             if let Ok(Some(text)) = held.snapshot.text()
                 && (rescue.validate)(text)
             {
                 let text = text.to_owned();
-                return Ok(Recovered {
-                    source: Source::Intact,
+                return Ok(RecoveredDocument {
+                    source: RepairSource::Intact,
                     text,
                     set_aside: None,
                     seq: None,
                 });
             }
-            let (source, text) = held.best(rescue)?;
+            let (source, text) = held.best_source(rescue)?;
             let text = (rescue.finish)(&source, text);
-            let (written, set_aside) = held.repair(request, reason, &source, &text)?;
-            if let Written::Done { seq } = written {
-                return Ok(Recovered {
+            let (written, set_aside) = held.repair_document(request, reason, &source, &text)?;
+            if let WriteOutcome::Done { seq } = written {
+                return Ok(RecoveredDocument {
                     source,
                     text,
                     set_aside,
@@ -103,15 +103,18 @@ impl StateFile {
                 });
             }
         }
-        Err(Error::Contended {
+        Err(StateFileError::Contended {
             path: held.paths.file.clone(),
             tries: crate::swap::TRIES_MAX,
         })
     }
 }
 
-impl Held {
-    fn best(&self, rescue: &Rescue<'_>) -> Result<(Source, String), Error> {
+impl StateFileGuard {
+    fn best_source(
+        &self,
+        rescue: &RepairCallbacks<'_>,
+    ) -> Result<(RepairSource, String), StateFileError> {
         let disk = self.disk();
         let good = |text: Option<String>| text.filter(|text| (rescue.validate)(text));
         // A copy that cannot be read is only one source less.
@@ -122,35 +125,35 @@ impl Held {
                 .and_then(|(bytes, _)| String::from_utf8(bytes).ok())
         };
         let dated = match &self.paths.archive {
-            Some(archive) => archive::newest_first(&*disk, archive)?,
+            Some(archive) => archive::copies_newest_first(&*disk, archive)?,
             None => Vec::new(),
         };
         let about = [&self.paths.backup, &self.paths.swap, &self.paths.fresh];
         let copies = about.into_iter().chain(&dated).filter_map(read);
-        let copies = copies.map(|text| (ContentHash::of(text.as_bytes()), text));
+        let copies = copies.map(|text| (ContentHash::of_bytes(text.as_bytes()), text));
         let history = self.file.history_of(self.snapshot.history.as_ref())?;
         if let Some(newest) = history.newest_good(&copies.collect(), rescue.validate) {
             let source = match newest.last_acknowledged {
-                true => Source::Journal,
-                false => Source::Version { seq: newest.seq },
+                true => RepairSource::Journal,
+                false => RepairSource::Version { seq: newest.seq },
             };
             return Ok((source, newest.text));
         }
         if let Some(text) = good(read(&self.paths.backup)) {
-            return Ok((Source::Backup(self.paths.backup.clone()), text));
+            return Ok((RepairSource::Backup(self.paths.backup.clone()), text));
         }
         if let Some((path, text)) = dated
             .into_iter()
             .find_map(|path| Some((path.clone(), good(read(&path))?)))
         {
-            return Ok((Source::Archive(path), text));
+            return Ok((RepairSource::Archive(path), text));
         }
         if let Some(text) = good((rescue.rebuild)()) {
-            return Ok((Source::Rebuilt, text));
+            return Ok((RepairSource::Rebuilt, text));
         }
         match good((rescue.empty)()) {
-            Some(text) => Ok((Source::Empty, text)),
-            None => Err(Error::NothingToRestore {
+            Some(text) => Ok((RepairSource::Empty, text)),
+            None => Err(StateFileError::NothingToRestore {
                 path: self.paths.file.clone(),
             }),
         }
@@ -158,13 +161,13 @@ impl Held {
 
     /// Puts a good document in the place of the damaged one, which is set aside under its own name
     /// instead of the backup's.
-    fn repair(
+    fn repair_document(
         &mut self,
-        request: &Request,
+        request: &WriteRequest,
         reason: &str,
-        source: &Source,
+        source: &RepairSource,
         text: &str,
-    ) -> Result<(Written, Option<PathBuf>), Error> {
+    ) -> Result<(WriteOutcome, Option<PathBuf>), StateFileError> {
         let disk = self.disk();
         let set_aside = match self.on_disk {
             None => None,
@@ -177,28 +180,28 @@ impl Held {
             }
         };
         let from = match source {
-            Source::Intact | Source::Journal => "the journal".to_owned(),
-            Source::Version { seq } => format!("the journal as of change {seq}"),
-            Source::Backup(path) | Source::Archive(path) => path.display().to_string(),
-            Source::Rebuilt => "other sources".to_owned(),
-            Source::Empty => "a fresh start".to_owned(),
+            RepairSource::Intact | RepairSource::Journal => "the journal".to_owned(),
+            RepairSource::Version { seq } => format!("the journal as of change {seq}"),
+            RepairSource::Backup(path) | RepairSource::Archive(path) => path.display().to_string(),
+            RepairSource::Rebuilt => "other sources".to_owned(),
+            RepairSource::Empty => "a fresh start".to_owned(),
         };
-        let line = Line {
+        let line = JournalLine {
             seq: self.snapshot.seq + 1,
             id: request.id.clone(),
             at: request.at.clone(),
             kind: kind::REPAIR.to_owned(),
             before: self.on_disk,
-            after: Some(ContentHash::of(text.as_bytes())),
+            after: Some(ContentHash::of_bytes(text.as_bytes())),
             document: Some(text.to_owned()),
             aside: set_aside
                 .as_ref()
                 .and_then(|path| path.file_name())
                 .map(|name| name.to_string_lossy().into_owned()),
             note: format!("{reason}; restored from {from}"),
-            ..Line::default()
+            ..JournalLine::default()
         };
-        let written = self.put(request, vec![line], text, None, None)?;
+        let written = self.commit_and_replace(request, vec![line], text, None, None)?;
         Ok((written, set_aside))
     }
 }

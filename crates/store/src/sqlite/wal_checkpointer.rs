@@ -1,6 +1,6 @@
 //! The write-ahead log, brought into the file itself beside the writing. A commit that did so took as long as ten others.
 
-use super::connect;
+use super::open_connection;
 use crate::StoreError;
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
@@ -14,7 +14,7 @@ const PAGES: usize = 1_000;
 
 /// The thread that brings pages into the file. It ends with this.
 #[derive(Debug)]
-pub(super) struct Log {
+pub(super) struct WalCheckpointer {
     wanted: Option<SyncSender<()>>,
     thread: Option<JoinHandle<()>>,
     /// About so many pages were written since it was last wanted.
@@ -25,9 +25,9 @@ pub(super) struct Log {
     nearly: Arc<AtomicBool>,
 }
 
-impl Log {
-    pub(super) fn open(path: &Path) -> Result<Log, StoreError> {
-        let connection = connect(path, OpenFlags::default())?;
+impl WalCheckpointer {
+    pub(super) fn open(path: &Path) -> Result<WalCheckpointer, StoreError> {
+        let connection = open_connection(path, OpenFlags::default())?;
         let (wanted, wishes) = sync_channel(1);
         let nearly = Arc::new(AtomicBool::new(false));
         let found = nearly.clone();
@@ -35,12 +35,12 @@ impl Log {
             .name("store-log".into())
             .spawn(move || {
                 while wishes.recv().is_ok() {
-                    bring_in(&connection, "PASSIVE");
+                    checkpoint_wal(&connection, "PASSIVE");
                     found.store(true, Ordering::Relaxed);
                 }
             })
             .map_err(StoreError::failed)?;
-        Ok(Log {
+        Ok(WalCheckpointer {
             wanted: Some(wanted),
             thread: Some(thread),
             written: AtomicUsize::new(0),
@@ -50,21 +50,21 @@ impl Log {
     }
 
     /// Empties the log if nothing was committed since the last call.
-    pub(super) fn rest(&self, by: &Connection) {
+    pub(super) fn truncate_if_idle(&self, by: &Connection) {
         let wanted = match self.used.swap(false, Ordering::Relaxed) {
             true => "PASSIVE",
             false => "TRUNCATE",
         };
-        bring_in(by, wanted);
+        checkpoint_wal(by, wanted);
     }
 
     /// So many steps were committed at once on this connection.
-    pub(super) fn grew(&self, by: &Connection, steps: usize) {
+    pub(super) fn on_commit(&self, by: &Connection, steps: usize) {
         self.used.store(true, Ordering::Relaxed);
         // Only a log that is in the file to its last page begins anew, and while others write there is always one more: the
         // last few are brought in by whoever writes.
         if self.nearly.swap(false, Ordering::Relaxed) {
-            bring_in(by, "PASSIVE");
+            checkpoint_wal(by, "PASSIVE");
             return;
         }
         // A job and what is told of it are two pages each; a commit has a few of its own.
@@ -79,7 +79,7 @@ impl Log {
     }
 }
 
-impl Drop for Log {
+impl Drop for WalCheckpointer {
     fn drop(&mut self) {
         self.wanted = None;
         if let Some(thread) = self.thread.take() {
@@ -89,7 +89,7 @@ impl Drop for Log {
 }
 
 /// Brings in what nobody reads just now. Where it fails it is tried again later: what was committed is durable all the same.
-fn bring_in(connection: &Connection, how: &str) {
+fn checkpoint_wal(connection: &Connection, how: &str) {
     let checkpoint = format!("PRAGMA wal_checkpoint({how})");
     let _ = connection.query_row(&checkpoint, [], |_| Ok(()));
 }

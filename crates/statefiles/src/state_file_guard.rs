@@ -3,24 +3,24 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::disk::{Disk, EntryKind, Stat};
-use crate::error::{Error, FileOperation};
+use crate::disk::{Disk, EntryKind, FileStat};
+use crate::error::{FileOperation, StateFileError};
 use crate::hash::ContentHash;
-use crate::history::pending;
-use crate::journal::{Line, Writer, kind, read_all};
-use crate::layout::Paths;
-use crate::load::{FILE_BYTES_MAX, Situation, Snapshot};
-use crate::lock::{JournalLock, Lock};
-use crate::request::{Change, Request, Step};
-use crate::splice::splices;
+use crate::history::unexecuted_effects;
+use crate::journal::{JournalLine, JournalWriter, kind, read_all};
+use crate::layout::FilePaths;
+use crate::load::{FILE_BYTES_MAX, FileSituation, FileSnapshot};
+use crate::lock::{FileLock, JournalLock};
+use crate::request::{BatchStep, DocumentChange, WriteRequest};
+use crate::splice::compute_splices;
 use crate::state_file::StateFile;
-use crate::swap::Committed;
-use crate::{archive, tidy};
+use crate::swap::CommitOrigin;
+use crate::{archive, crash_recovery};
 
 /// The result of writing the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
-pub enum Written {
+pub enum WriteOutcome {
     /// The document is in place, under this number.
     Done {
         /// The number of its journal line.
@@ -33,14 +33,14 @@ pub enum Written {
 
 /// The right to write a state file. The lock is released on drop.
 #[derive(Debug)]
-pub struct Held {
+pub struct StateFileGuard {
     pub(crate) file: StateFile,
-    pub(crate) paths: Paths,
-    pub(crate) journal: Writer,
-    pub(crate) snapshot: Snapshot,
+    pub(crate) paths: FilePaths,
+    pub(crate) journal: JournalWriter,
+    pub(crate) snapshot: FileSnapshot,
     /// Hash of the content expected under the file's name.
     pub(crate) on_disk: Option<ContentHash>,
-    pub(crate) stat: Option<Stat>,
+    pub(crate) stat: Option<FileStat>,
     /// Hash of the version at the journal's end, if known.
     pub(crate) acknowledged: Option<ContentHash>,
     /// True if steps were committed that the file does not show.
@@ -57,13 +57,13 @@ pub struct Held {
     pub(crate) asks_first: bool,
     pub(crate) journal_lock: JournalLock,
     // The last field, so that it is dropped last.
-    pub(crate) _lock: Lock,
+    pub(crate) _lock: FileLock,
 }
 
-impl Held {
+impl StateFileGuard {
     /// Returns the present version of the document.
     #[must_use]
-    pub fn snapshot(&self) -> &Snapshot {
+    pub fn snapshot(&self) -> &FileSnapshot {
         &self.snapshot
     }
 
@@ -84,36 +84,40 @@ impl Held {
     }
 
     /// Writes the next version: temporary file, commit in the journal, exchange.
-    pub fn replace(&mut self, request: &Request, change: &Change) -> Result<Written, Error> {
-        self.ready(request)?;
+    pub fn replace_document(
+        &mut self,
+        request: &WriteRequest,
+        change: &DocumentChange,
+    ) -> Result<WriteOutcome, StateFileError> {
+        self.prepare_write(request)?;
         if self.loose && !self.snapshot.unnoted {
             // Rolling this change forward from the file would skip the steps.
-            return Err(Error::StepsNotWritten {
+            return Err(StateFileError::StepsNotWritten {
                 path: self.paths.file.clone(),
             });
         }
         if change.gone {
-            return self.remove(request, change);
+            return self.remove_document(request, change);
         }
         let acknowledged_text = self.snapshot.text()?.map(str::to_owned);
         let before = acknowledged_text.as_deref();
         self.check_size(&change.text)?;
-        let mut lines = self.adoption(request)?;
-        let line = Line {
+        let mut lines = self.adoption_lines(request)?;
+        let line = JournalLine {
             seq: self.next_seq() + lines.len() as u64,
             id: request.id.clone(),
             at: request.at.clone(),
             kind: change.kind.clone(),
-            before: before.map(|text| ContentHash::of(text.as_bytes())),
-            after: Some(ContentHash::of(change.text.as_bytes())),
-            patch: Some(splices(before.unwrap_or(""), &change.text)),
+            before: before.map(|text| ContentHash::of_bytes(text.as_bytes())),
+            after: Some(ContentHash::of_bytes(change.text.as_bytes())),
+            patch: Some(compute_splices(before.unwrap_or(""), &change.text)),
             transition: change.transition.clone(),
             effects: change.effects.clone(),
-            ..Line::default()
+            ..JournalLine::default()
         };
         lines.push(line);
         let copy = if change.important { before } else { None };
-        self.put(
+        self.commit_and_replace(
             request,
             lines,
             &change.text,
@@ -124,16 +128,20 @@ impl Held {
 
     /// Commits steps of a batch with one flush, and returns the number of the last one. The file
     /// does not show them before the next [`Held::write`].
-    pub fn commit(&mut self, request: &Request, steps: &[Step]) -> Result<u64, Error> {
-        self.ready(request)?;
+    pub fn commit_steps(
+        &mut self,
+        request: &WriteRequest,
+        steps: &[BatchStep],
+    ) -> Result<u64, StateFileError> {
+        self.prepare_write(request)?;
         if self.snapshot.bytes.is_none() {
-            return Err(Error::NoDocument {
+            return Err(StateFileError::NoDocument {
                 path: self.paths.file.clone(),
             });
         }
-        let mut lines = self.adoption(request)?;
+        let mut lines = self.adoption_lines(request)?;
         let first = self.next_seq() + lines.len() as u64;
-        lines.extend(steps.iter().zip(first..).map(|(step, seq)| Line {
+        lines.extend(steps.iter().zip(first..).map(|(step, seq)| JournalLine {
             seq,
             id: step.id.clone(),
             at: step.at.clone(),
@@ -141,9 +149,9 @@ impl Held {
             logical: Some(step.logical.clone()),
             transition: step.transition.clone(),
             effects: step.effects.clone(),
-            ..Line::default()
+            ..JournalLine::default()
         }));
-        self.append(&lines, true)?;
+        self.append_lines(&lines, true)?;
         self.snapshot.unnoted = false;
         self.acknowledged = if steps.is_empty() { self.on_disk } else { None };
         self.loose |= !steps.is_empty();
@@ -151,65 +159,73 @@ impl Held {
     }
 
     /// Writes the file as it is after all committed steps.
-    pub fn write(&mut self, request: &Request, text: &str) -> Result<Written, Error> {
-        self.ready(request)?;
+    pub fn write_document(
+        &mut self,
+        request: &WriteRequest,
+        text: &str,
+    ) -> Result<WriteOutcome, StateFileError> {
+        self.prepare_write(request)?;
         self.check_size(text)?;
-        let mut lines = self.adoption(request)?;
-        lines.push(Line {
+        let mut lines = self.adoption_lines(request)?;
+        lines.push(JournalLine {
             seq: self.next_seq() + lines.len() as u64,
             id: request.id.clone(),
             at: request.at.clone(),
             kind: kind::MARK.to_owned(),
             before: self.on_disk,
-            after: Some(ContentHash::of(text.as_bytes())),
-            ..Line::default()
+            after: Some(ContentHash::of_bytes(text.as_bytes())),
+            ..JournalLine::default()
         });
-        self.put(request, lines, text, None, Some(text.to_owned()))
+        self.commit_and_replace(request, lines, text, None, Some(text.to_owned()))
     }
 
     /// Records that the effects of these lines have been executed.
     ///
     /// The record is not flushed: if it is lost, the effects are executed again, as they may be
     /// after any crash.
-    pub fn effects_done(&mut self, request: &Request, seqs: &[u64]) -> Result<(), Error> {
-        self.ready(request)?;
-        let line = Line {
+    pub fn record_executed_effects(
+        &mut self,
+        request: &WriteRequest,
+        seqs: &[u64],
+    ) -> Result<(), StateFileError> {
+        self.prepare_write(request)?;
+        let line = JournalLine {
             seq: self.next_seq(),
             id: request.id.clone(),
             at: request.at.clone(),
             kind: kind::EFFECT_DONE.to_owned(),
             done: seqs.to_vec(),
-            ..Line::default()
+            ..JournalLine::default()
         };
-        self.append(&[line], false)
+        self.append_lines(&[line], false)
     }
 
     /// The common part of all replaces. `ours` is the version to report if another program's wins.
-    pub(crate) fn put(
+    pub(crate) fn commit_and_replace(
         &mut self,
-        request: &Request,
-        lines: Vec<Line>,
+        request: &WriteRequest,
+        lines: Vec<JournalLine>,
         text: &str,
         copy: Option<&str>,
         ours: Option<String>,
-    ) -> Result<Written, Error> {
+    ) -> Result<WriteOutcome, StateFileError> {
         let Some(line) = lines.last().cloned() else {
-            return Ok(Written::Done {
+            return Ok(WriteOutcome::Done {
                 seq: self.snapshot.seq,
             });
         };
         let disk = self.disk();
         if self.on_disk == line.after && line.aside.is_none() {
-            self.append(&lines, true)?;
-            self.settled(text, &line);
-            return Ok(Written::Done { seq: line.seq });
+            self.append_lines(&lines, true)?;
+            self.record_own_version(text, &line);
+            return Ok(WriteOutcome::Done { seq: line.seq });
         }
         // Before the commit, so that a full disk is found while nothing has changed yet.
         self.check_backup()?;
         self.write_fresh(text)?;
         let archived = match copy
             .map(|copy| {
-                archive::write(
+                archive::write_copy(
                     &*disk,
                     &self.paths,
                     self.stat.as_ref(),
@@ -225,7 +241,7 @@ impl Held {
                 return Err(error);
             }
         };
-        if let Err(error) = self.append(&lines, true) {
+        if let Err(error) = self.append_lines(&lines, true) {
             // A change that may be committed may need the file for its completion.
             if !error.may_be_committed() {
                 disk.unlink(&self.paths.fresh).ok();
@@ -233,18 +249,18 @@ impl Held {
             }
             return Err(error);
         }
-        let written = self.finish(request, &line, text, ours, Committed::Now)?;
+        let written = self.finish_replace(request, &line, text, ours, CommitOrigin::Now)?;
         if archived.is_some() {
             // Too many copies do no harm; the next important change removes them.
-            archive::prune(&*disk, &self.paths).ok();
+            archive::prune_copies(&*disk, &self.paths).ok();
         }
         Ok(written)
     }
 
     /// Records that `text` is in place under `line`.
-    pub(crate) fn settled(&mut self, text: &str, line: &Line) {
+    pub(crate) fn record_own_version(&mut self, text: &str, line: &JournalLine) {
         self.snapshot.bytes = Some(text.as_bytes().to_vec());
-        self.snapshot.situation = Situation::Clean;
+        self.snapshot.situation = FileSituation::Clean;
         self.last_before = self.on_disk;
         self.on_disk = line.after;
         self.acknowledged = line.after;
@@ -253,67 +269,74 @@ impl Held {
     }
 
     /// Appends lines that are already numbered, and advances the snapshot's number.
-    pub(crate) fn append(&mut self, lines: &[Line], durable: bool) -> Result<(), Error> {
-        let appended = self.journal.append(&*self.disk(), lines, durable);
+    pub(crate) fn append_lines(
+        &mut self,
+        lines: &[JournalLine],
+        durable: bool,
+    ) -> Result<(), StateFileError> {
+        let appended = self.journal.append_lines(&*self.disk(), lines, durable);
         match &appended {
-            Ok(()) => self.noted(lines),
+            Ok(()) => self.advance_snapshot(lines),
             Err(_) => self.stale = true,
         }
         appended
     }
 
     /// Advances the snapshot to the last of these lines, which are now in the journal.
-    fn noted(&mut self, lines: &[Line]) {
+    fn advance_snapshot(&mut self, lines: &[JournalLine]) {
         self.snapshot.seq = lines.last().map_or(self.snapshot.seq, |line| line.seq);
         if let Some(history) = &mut self.snapshot.history {
-            Arc::make_mut(history).append(lines);
+            Arc::make_mut(history).append_lines(lines);
         }
     }
 
     /// Returns the lines that must come first because the journal does not know the content on
     /// disk.
-    pub(crate) fn adoption(&self, request: &Request) -> Result<Vec<Line>, Error> {
+    pub(crate) fn adoption_lines(
+        &self,
+        request: &WriteRequest,
+    ) -> Result<Vec<JournalLine>, StateFileError> {
         if !self.snapshot.unnoted {
             return Ok(Vec::new());
         }
         let text = self.snapshot.text()?;
-        let line = Line {
+        let line = JournalLine {
             seq: self.next_seq(),
             at: request.at.clone(),
             kind: kind::OUTSIDE.to_owned(),
             before: self.acknowledged,
-            after: text.map(|text| ContentHash::of(text.as_bytes())),
-            ..Line::default()
+            after: text.map(|text| ContentHash::of_bytes(text.as_bytes())),
+            ..JournalLine::default()
         };
         Ok(match (&self.snapshot.situation, text) {
-            (Situation::Unmanaged, Some(text)) => {
+            (FileSituation::Unmanaged, Some(text)) => {
                 let (kind, document) = (kind::BASE.to_owned(), Some(text.to_owned()));
-                vec![Line {
+                vec![JournalLine {
                     kind,
                     before: line.after,
                     document,
                     ..line
                 }]
             }
-            (Situation::Outside { ours: Some(ours) }, Some(text)) => {
-                vec![Line {
-                    patch: Some(splices(ours, text)),
+            (FileSituation::Outside { ours: Some(ours) }, Some(text)) => {
+                vec![JournalLine {
+                    patch: Some(compute_splices(ours, text)),
                     ..line
                 }]
             }
-            (_, Some(text)) => vec![Line {
+            (_, Some(text)) => vec![JournalLine {
                 document: Some(text.to_owned()),
                 ..line
             }],
-            (Situation::Missing { .. }, None) => vec![Line { gone: true, ..line }],
+            (FileSituation::Missing { .. }, None) => vec![JournalLine { gone: true, ..line }],
             (_, None) => Vec::new(),
         })
     }
 
-    fn check_size(&self, text: &str) -> Result<(), Error> {
+    fn check_size(&self, text: &str) -> Result<(), StateFileError> {
         let (bytes, bytes_max) = (text.len() as u64, FILE_BYTES_MAX);
         if bytes > bytes_max {
-            return Err(Error::TooBig {
+            return Err(StateFileError::TooBig {
                 path: self.paths.file.clone(),
                 bytes,
                 bytes_max,
@@ -323,9 +346,9 @@ impl Held {
     }
 
     /// Reads the disk again after a failure, and starts a new journal if the present one is long.
-    pub(crate) fn ready(&mut self, request: &Request) -> Result<(), Error> {
+    pub(crate) fn prepare_write(&mut self, request: &WriteRequest) -> Result<(), StateFileError> {
         if self.stale {
-            tidy::reload(self, request)?;
+            crash_recovery::reload_and_recover(self, request)?;
         }
         self.rotate_if_long(request)
     }
@@ -333,57 +356,60 @@ impl Held {
     /// Keeps a late write: a program that had opened the file before it was replaced, and wrote
     /// later, wrote into the backup. The next replace would lose that version, so it is kept and
     /// reported.
-    pub(crate) fn keep_late_write(&mut self, request: &Request) -> Result<(), Error> {
+    pub(crate) fn keep_late_write(&mut self, request: &WriteRequest) -> Result<(), StateFileError> {
         let (disk, backup) = (self.disk(), self.paths.backup.clone());
         let there = disk
             .stat(&backup)
-            .map_err(|error| Error::io(FileOperation::LookAt, &backup, error))?;
+            .map_err(|error| StateFileError::io(FileOperation::LookAt, &backup, error))?;
         let is_file = there.is_some_and(|there| there.kind == EntryKind::Regular);
         if !is_file || self.on_disk.is_none() || self.snapshot.seq == 0 {
             return Ok(());
         }
-        let hash = self.read_back(&backup)?.as_deref().map(ContentHash::of);
+        let hash = self
+            .read_back(&backup)?
+            .as_deref()
+            .map(ContentHash::of_bytes);
         if hash.is_none() || [self.last_before, self.on_disk].contains(&hash) {
             return Ok(());
         }
-        let known = |line: &Line| line.before == hash || line.after == hash;
+        let known = |line: &JournalLine| line.before == hash || line.after == hash;
         let history = self.file.history_of(self.snapshot.history.as_ref())?;
-        if history.written().iter().any(known) {
+        if history.all_lines().iter().any(known) {
             return Ok(());
         }
         let why = "written by a program that had opened the file before the last change";
         self.keep_aside(request, &backup, why)
     }
 
-    fn rotate_if_long(&mut self, request: &Request) -> Result<(), Error> {
+    fn rotate_if_long(&mut self, request: &WriteRequest) -> Result<(), StateFileError> {
         let known = !self.snapshot.unnoted && !self.loose && self.snapshot.bytes.is_some();
-        if self.journal.bytes() <= self.file.journal_bytes_max || !known {
+        if self.journal.committed_bytes() <= self.file.journal_bytes_max || !known {
             return Ok(());
         }
         let Ok(Some(text)) = self.snapshot.text() else {
             return Ok(());
         };
         let disk = self.disk();
-        let hash = Some(ContentHash::of(text.as_bytes()));
-        let base = Line {
+        let hash = Some(ContentHash::of_bytes(text.as_bytes()));
+        let base = JournalLine {
             seq: self.next_seq(),
             at: request.at.clone(),
             kind: kind::BASE.to_owned(),
             before: hash,
             after: hash,
             document: Some(text.to_owned()),
-            carried: pending(&read_all(&*disk, &self.paths.journal)?.lines),
-            ..Line::default()
+            carried: unexecuted_effects(&read_all(&*disk, &self.paths.journal)?.lines),
+            ..JournalLine::default()
         };
         self.stale = true;
-        self.journal.rotate(&*disk, &self.paths, &base)?;
-        self.journal_lock = JournalLock::take(&*disk, &self.paths, self.file.lock_wait)?;
+        self.journal.rotate_journal(&*disk, &self.paths, &base)?;
+        self.journal_lock = JournalLock::acquire(&*disk, &self.paths, self.file.lock_wait)?;
         self.stale = false;
-        self.noted(&[base]);
+        self.advance_snapshot(&[base]);
         Ok(())
     }
 
-    pub(crate) fn read_back(&self, path: &Path) -> Result<Option<Vec<u8>>, Error> {
+    pub(crate) fn read_back(&self, path: &Path) -> Result<Option<Vec<u8>>, StateFileError> {
         Ok(crate::load::read_file(&*self.disk(), path)?.map(|(bytes, _)| bytes))
     }
 }

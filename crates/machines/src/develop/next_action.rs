@@ -1,10 +1,10 @@
 //! The next action of a run whose agent has lost its context.
 
-use super::{Checkpoint, CheckpointStatus, Gate, Phase, Run};
+use super::{CheckpointStatus, DevelopCheckpoint, DevelopPhase, DevelopRunState, Gate};
 
 /// The next action of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Resume {
+pub enum NextAction {
     /// Begin the design again: it needs the conversation that is lost.
     Design,
     /// Run the review of the design again.
@@ -34,7 +34,7 @@ pub enum Resume {
     /// A gate of an earlier phase is closed: a person has to go back.
     Back {
         /// The phase to return to.
-        phase: Phase,
+        phase: DevelopPhase,
     },
     /// The run is over: begin another.
     Over,
@@ -42,41 +42,43 @@ pub enum Resume {
 
 /// Returns the next action of a run: passed checkpoints are skipped, one in progress continues at
 /// its attempt.
-pub fn resume(run: &Run) -> Resume {
+pub fn next_action(run: &DevelopRunState) -> NextAction {
     let open = |gate| run.gates.is_open(gate);
     match run.phase {
-        Phase::Design => Resume::Design,
-        Phase::Review if open(Gate::ReviewCleanPass) => Resume::Implement,
-        Phase::Review => Resume::ReviewAgain,
-        Phase::Implement | Phase::Pr if !open(Gate::ReviewCleanPass) => Resume::Back {
-            phase: Phase::Review,
+        DevelopPhase::Design => NextAction::Design,
+        DevelopPhase::Review if open(Gate::ReviewCleanPass) => NextAction::Implement,
+        DevelopPhase::Review => NextAction::ReviewAgain,
+        DevelopPhase::Implement | DevelopPhase::Pr if !open(Gate::ReviewCleanPass) => {
+            NextAction::Back {
+                phase: DevelopPhase::Review,
+            }
+        }
+        DevelopPhase::Implement if open(Gate::ArchitectVerified) => NextAction::Pr,
+        DevelopPhase::Implement => next_checkpoint(run),
+        DevelopPhase::Pr if !open(Gate::ArchitectVerified) => NextAction::Back {
+            phase: DevelopPhase::Implement,
         },
-        Phase::Implement if open(Gate::ArchitectVerified) => Resume::Pr,
-        Phase::Implement => next_checkpoint(run),
-        Phase::Pr if !open(Gate::ArchitectVerified) => Resume::Back {
-            phase: Phase::Implement,
-        },
-        Phase::Pr if open(Gate::ReReviewClean) => Resume::Done,
-        Phase::Pr => Resume::ReReview,
-        Phase::Done => Resume::Over,
+        DevelopPhase::Pr if open(Gate::ReReviewClean) => NextAction::Done,
+        DevelopPhase::Pr => NextAction::ReReview,
+        DevelopPhase::Done => NextAction::Over,
     }
 }
 
-fn next_checkpoint(run: &Run) -> Resume {
-    let with = |status| move |known: &&Checkpoint| known.status == status;
+fn next_checkpoint(run: &DevelopRunState) -> NextAction {
+    let with = |status| move |known: &&DevelopCheckpoint| known.status == status;
     let first = |status| run.checkpoints.iter().find(with(status));
     if let Some(found) =
         first(CheckpointStatus::InProgress).or_else(|| first(CheckpointStatus::Pending))
     {
-        return Resume::Checkpoint {
+        return NextAction::Checkpoint {
             id: found.id.clone(),
             iteration: found.iteration,
         };
     }
-    let checkpoints = run.unpassed();
+    let checkpoints = run.unpassed_checkpoints();
     if checkpoints.is_empty() {
-        Resume::VerifyAll
+        NextAction::VerifyAll
     } else {
-        Resume::AskPerson { checkpoints }
+        NextAction::AskPerson { checkpoints }
     }
 }

@@ -6,16 +6,16 @@ use serde_json::value::RawValue;
 
 use crate::error::Incident;
 use crate::hash::ContentHash;
-use crate::journal::Line;
-use crate::splice::apply;
+use crate::journal::JournalLine;
+use crate::splice::apply_splices;
 
 /// Applies the opaque steps of a batch: implemented by the program that knows the format of the
 /// document.
 ///
 /// The same steps on the same text must always give the same text.
-pub trait Replay: fmt::Debug + Send + Sync {
+pub trait StepReplay: fmt::Debug + Send + Sync {
     /// Returns the text after `steps`, or the reason that they cannot be applied.
-    fn replay(
+    fn replay_steps(
         &self,
         text: &str,
         steps: &[&RawValue],
@@ -32,25 +32,25 @@ pub(crate) enum RollError {
 }
 
 /// Returns the document after `lines`; `None` for no document.
-pub(crate) fn roll(
+pub(crate) fn roll_forward(
     start: Option<String>,
-    lines: &[&Line],
-    replay: Option<&dyn Replay>,
+    lines: &[&JournalLine],
+    replay: Option<&dyn StepReplay>,
     findings: &mut Vec<Incident>,
 ) -> Result<Option<String>, RollError> {
     let mut text = start;
-    let mut steps: Vec<&Line> = Vec::new();
+    let mut steps: Vec<&JournalLine> = Vec::new();
     let mut replayed = false;
     for line in lines {
         if line.logical.is_some() {
             steps.push(line);
             continue;
         }
-        if !line.moves() {
+        if !line.changes_document() {
             continue;
         }
         if !steps.is_empty() {
-            text = Some(do_steps(text, &std::mem::take(&mut steps), replay)?);
+            text = Some(apply_steps(text, &std::mem::take(&mut steps), replay)?);
             replayed = true;
         }
         let misfit = RollError::Misfit { seq: line.seq };
@@ -59,8 +59,8 @@ pub(crate) fn roll(
         } else if let Some(document) = &line.document {
             text = Some(document.clone());
         } else if let Some(patch) = &line.patch {
-            text = Some(apply(text.as_deref().unwrap_or(""), patch).map_err(|_| misfit)?);
-        } else if text.as_deref().map(hash) != line.after {
+            text = Some(apply_splices(text.as_deref().unwrap_or(""), patch).map_err(|_| misfit)?);
+        } else if text.as_deref().map(hash_text) != line.after {
             // A mark. Steps may legitimately replay to other bytes (a time stamp); everything else
             // may not.
             if !replayed {
@@ -69,24 +69,24 @@ pub(crate) fn roll(
             findings.push(Incident::ReplayDiffers { seq: line.seq });
             continue;
         }
-        if text.as_deref().map(hash) != line.after {
+        if text.as_deref().map(hash_text) != line.after {
             return Err(RollError::Misfit { seq: line.seq });
         }
     }
     if !steps.is_empty() {
-        text = Some(do_steps(text, &steps, replay)?);
+        text = Some(apply_steps(text, &steps, replay)?);
     }
     Ok(text)
 }
 
-fn hash(text: &str) -> ContentHash {
-    ContentHash::of(text.as_bytes())
+fn hash_text(text: &str) -> ContentHash {
+    ContentHash::of_bytes(text.as_bytes())
 }
 
-fn do_steps(
+fn apply_steps(
     text: Option<String>,
-    steps: &[&Line],
-    replay: Option<&dyn Replay>,
+    steps: &[&JournalLine],
+    replay: Option<&dyn StepReplay>,
 ) -> Result<String, RollError> {
     let replay = replay.ok_or(RollError::NeedsReplay)?;
     let misfit = RollError::Misfit {
@@ -97,5 +97,5 @@ fn do_steps(
         .iter()
         .filter_map(|line| line.logical.as_deref())
         .collect();
-    replay.replay(&text, &raw).map_err(|_| misfit)
+    replay.replay_steps(&text, &raw).map_err(|_| misfit)
 }

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use crate::disk::Disk;
-use crate::error::{Error, FileOperation};
+use crate::error::{FileOperation, StateFileError};
 
 /// Appends a line, durably. A torn line that a crash left is ended first, so that it spoils no
 /// other.
-pub fn append_line(disk: &dyn Disk, path: &Path, line: &str) -> Result<(), Error> {
+pub fn append_line(disk: &dyn Disk, path: &Path, line: &str) -> Result<(), StateFileError> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    let failed = |what: FileOperation| move |error| Error::io(what, path, error);
+    let failed = |what: FileOperation| move |error| StateFileError::io(what, path, error);
     disk.create_folders(folder)
         .map_err(failed(FileOperation::Create))?;
     let (file, created) = disk

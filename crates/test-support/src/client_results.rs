@@ -6,7 +6,7 @@ use std::path::Path;
 const FOLDER: &str = "BOWLINE_CLIENTS_SEEN";
 
 /// Notes that a client, named by the variable it is found by, did this. Called at the end of a test, when nothing has failed.
-pub fn works(client: &str, what: &str) {
+pub fn record_client_result(client: &str, what: &str) {
     let Some(folder) = std::env::var_os(FOLDER) else {
         return;
     };

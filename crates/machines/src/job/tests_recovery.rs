@@ -17,24 +17,24 @@ fn a_lost_process_is_replaced_at_once_then_later_and_later_and_at_last_by_a_pers
     for seconds in [10, 20, 40, 80] {
         recover(&mut play);
         let until = Timestamp(play.at.0 + seconds);
-        let Life::Paused(by) = &play.job.life else {
-            panic!("{:?}", play.job.life)
+        let JobState::Paused(by) = &play.job.state else {
+            panic!("{:?}", play.job.state)
         };
-        assert_eq!((by.kind().name(), by.until()), ("breaker", Some(until)));
+        assert_eq!((by.kind().name(), by.ends_at()), ("breaker", Some(until)));
         assert_eq!(play.code(Command::RateLimitReset), "not_due");
         play.at = until;
         play.go(Command::RateLimitReset);
         assert!(play.spawned().is_some());
     }
     recover(&mut play);
-    let Life::Paused(by) = &play.job.life else {
-        panic!("{:?}", play.job.life)
+    let JobState::Paused(by) = &play.job.state else {
+        panic!("{:?}", play.job.state)
     };
-    assert_eq!(by.until(), None);
+    assert_eq!(by.ends_at(), None);
     assert_eq!(play.code(Command::RateLimitReset), "not_allowed");
     play.go(Command::Resume);
     assert_eq!(play.pair(), ("in_progress", "running"));
-    play.say(Marker::Step(StepAt {
+    play.say(AgentMarker::Step(ReportedStep {
         number: 1,
         of: 2,
         name: "idea".into(),
@@ -47,12 +47,12 @@ fn a_lost_process_is_replaced_at_once_then_later_and_later_and_at_last_by_a_pers
 fn a_silent_agent_is_replaced_once_and_then_a_person_decides() {
     let mut play = Play::running();
     play.go(Command::Stuck { attempt: 1 });
-    assert_eq!(play.wants(), [Level::Ended]);
+    assert_eq!(play.wants(), [ProcessLevel::Ended]);
     assert_eq!(play.spawned(), Some((2, SpawnFrom::Latest)));
     assert_eq!(play.code(Command::Stuck { attempt: 1 }), "stale_attempt");
     play.go(Command::Stuck { attempt: 2 });
     assert_eq!(play.pair(), ("in_progress", "paused"));
-    assert_eq!(play.wants(), [Level::Paused]);
+    assert_eq!(play.wants(), [ProcessLevel::Paused]);
 }
 
 #[test]
@@ -74,29 +74,29 @@ fn a_checkpoint_is_saved_in_intervals_at_work_only_and_by_hand_whenever_there_is
 
 #[test]
 fn a_word_waits_until_the_agent_listens_and_can_be_taken_back_until_then() {
-    let say = |id: &str| Command::Say {
+    let say = |id: &str| Command::SendMessage {
         id: id.into(),
         text: "green".into(),
     };
-    let said = |id: &str| Message::Said {
+    let said = |id: &str| MessageToAgent::UserMessage {
         id: id.into(),
         text: "green".into(),
     };
     let mut play = Play::running();
     play.go(say("say_1"));
-    assert_eq!(play.told(), [said("say_1")]);
+    assert_eq!(play.sent_messages(), [said("say_1")]);
     assert_eq!(play.wants(), [], "nothing is interrupted");
     play.go(Command::Pause).go(say("say_2")).go(say("say_3"));
-    assert_eq!(play.told(), []);
-    play.go(Command::Unsay { id: "say_2".into() });
-    let gone = Command::Unsay { id: "say_1".into() };
+    assert_eq!(play.sent_messages(), []);
+    play.go(Command::WithdrawMessage { id: "say_2".into() });
+    let gone = Command::WithdrawMessage { id: "say_1".into() };
     assert_eq!(play.code(gone), "already_settled");
     play.go(Command::Resume);
-    assert_eq!(play.told(), [said("say_3")]);
+    assert_eq!(play.sent_messages(), [said("say_3")]);
 }
 
-fn wants(id: &str) -> Marker {
-    Marker::Permission(Permission {
+fn wants(id: &str) -> AgentMarker {
+    AgentMarker::Permission(PermissionRequest {
         id: id.into(),
         request: format!("r-{id}"),
         tool: "Bash".into(),
@@ -117,21 +117,21 @@ fn a_tool_waits_to_be_allowed_and_is_never_shown_as_work() {
         reason: "not here".into(),
     });
     let told = [
-        Message::Permitted {
+        MessageToAgent::Permitted {
             permission: "perm_1".into(),
         },
-        Message::Denied {
+        MessageToAgent::Denied {
             permission: "perm_2".into(),
             reason: "not here".into(),
         },
     ];
-    assert_eq!(play.told(), told);
+    assert_eq!(play.sent_messages(), told);
     assert_eq!(play.pair(), ("in_progress", "running"));
-    play.say(wants("perm_3")).say(Marker::Withdrawn {
+    play.say(wants("perm_3")).say(AgentMarker::Withdrawn {
         request: "r-perm_3".into(),
     });
     assert_eq!(play.pair(), ("in_progress", "running"));
-    assert_eq!(play.told(), []);
+    assert_eq!(play.sent_messages(), []);
 }
 
 #[test]
@@ -149,12 +149,15 @@ fn a_permission_dies_with_its_attempt() {
 
 #[test]
 fn a_turn_that_says_nothing_is_answered_with_a_reminder_and_then_with_a_person() {
-    let ended = |question: &str| Marker::TurnEnded {
+    let ended = |question: &str| AgentMarker::TurnEnded {
         question: question.into(),
     };
     let mut play = Play::running();
     play.say(ended("q_1"));
-    assert_eq!(play.told(), [Message::Reminder { phase: 1 }]);
+    assert_eq!(
+        play.sent_messages(),
+        [MessageToAgent::Reminder { phase: 1 }]
+    );
     play.say(ended("q_2"));
     assert_eq!(play.pair(), ("in_progress", "waiting_question"));
     assert_eq!(play.job.open_question().unwrap().id, "q_2");
@@ -165,7 +168,7 @@ fn a_turn_that_says_nothing_is_answered_with_a_reminder_and_then_with_a_person()
     play.say(phase_complete(1)).say(ended("q_3"));
     assert_eq!(play.pair(), ("in_progress", "waiting_review"));
     assert!(
-        play.job.waiting.is_empty(),
+        play.job.queued_markers.is_empty(),
         "the end of a turn that said so"
     );
 }
@@ -174,39 +177,47 @@ fn a_turn_that_says_nothing_is_answered_with_a_reminder_and_then_with_a_person()
 fn a_turn_that_a_limit_ended_is_gone_on_with_when_the_limit_is_over() {
     let until = Timestamp(NOON.0 + 60);
     let mut play = Play::running();
-    play.say(Marker::RateLimit { until })
-        .say(Marker::TurnLimited);
-    assert_eq!(play.told(), []);
+    play.say(AgentMarker::RateLimit { until })
+        .say(AgentMarker::TurnLimited);
+    assert_eq!(play.sent_messages(), []);
     play.at = until;
     play.go(Command::RateLimitReset);
-    assert_eq!(play.told(), [Message::Reminder { phase: 1 }]);
-    assert_eq!(play.wants(), [Level::Running]);
+    assert_eq!(
+        play.sent_messages(),
+        [MessageToAgent::Reminder { phase: 1 }]
+    );
+    assert_eq!(play.wants(), [ProcessLevel::Running]);
     // A turn that ended at a limit is not one without a report.
     assert!(!play.job.reminded);
     // Reminded at once if the limit is already over.
-    play.say(Marker::TurnLimited);
-    assert_eq!(play.told(), [Message::Reminder { phase: 1 }]);
+    play.say(AgentMarker::TurnLimited);
+    assert_eq!(
+        play.sent_messages(),
+        [MessageToAgent::Reminder { phase: 1 }]
+    );
     // After the end of a phase the review decides how to continue.
-    play.say(phase_complete(1)).say(Marker::TurnLimited);
-    assert_eq!(play.job.unsaid, []);
+    play.say(phase_complete(1)).say(AgentMarker::TurnLimited);
+    assert_eq!(play.job.queued_messages, []);
 }
 
 #[test]
 fn a_stopped_process_makes_room_and_the_next_one_is_told_what_waited() {
     let mut play = Play::running();
-    play.say(Marker::Question(Question::asked("q_1", "Which?", true)));
-    play.go(Command::Shed { attempt: 1 });
-    assert_eq!(play.wants(), [Level::Ended]);
+    play.say(AgentMarker::Question(AgentQuestion::without_options(
+        "q_1", "Which?", true,
+    )));
+    play.go(Command::EvictStoppedAgent { attempt: 1 });
+    assert_eq!(play.wants(), [ProcessLevel::Ended]);
     play.go(Command::Answer {
         question: "q_1".into(),
         text: "green".into(),
     });
     assert_eq!(play.spawned(), Some((2, SpawnFrom::Latest)));
-    let answer = Message::QuestionAnswer {
+    let answer = MessageToAgent::QuestionAnswer {
         question: "q_1".into(),
         answer: "green".into(),
     };
-    assert_eq!(play.told(), [answer]);
+    assert_eq!(play.sent_messages(), [answer]);
 }
 
 #[test]
@@ -215,7 +226,7 @@ fn a_fork_begins_where_its_checkpoint_was_and_leaves_the_task_alone() {
     play.reach_review();
     play.approve();
     let before = play.job.clone();
-    let checkpoint = Checkpoint {
+    let checkpoint = JobCheckpoint {
         id: "cp_1".into(),
         phase: 2,
         step: None,
@@ -227,12 +238,12 @@ fn a_fork_begins_where_its_checkpoint_was_and_leaves_the_task_alone() {
     play.go(fork);
     assert_eq!(play.job, before);
     let mut other = Play::running();
-    let fork = |submit| Fork {
+    let fork = |submit| ForkOptions {
         title: "A fork".into(),
         instructions: " Use tea leaves.\n".into(),
         submit,
     };
-    other.job = before.forked(checkpoint.clone(), fork(true));
+    other.job = before.new_fork(checkpoint.clone(), fork(true));
     assert_eq!(other.job.title, "A fork");
     let description = format!("{}\n\nUse tea leaves.", before.description);
     assert_eq!(other.job.description, description);
@@ -241,11 +252,11 @@ fn a_fork_begins_where_its_checkpoint_was_and_leaves_the_task_alone() {
     let from = SpawnFrom::Checkpoint("cp_1".into());
     assert_eq!(other.spawned(), Some((1, from)));
     // As a draft it waits for its submission, and keeps to types that have its phase.
-    other.job = before.forked(checkpoint, fork(false));
-    assert_eq!(other.job.life, Life::Draft);
-    let one_phase = Command::Edit(Edit {
-        kind: Some(Kind::reviewed(["Only"])),
-        ..Edit::default()
+    other.job = before.new_fork(checkpoint, fork(false));
+    assert_eq!(other.job.state, JobState::Draft);
+    let one_phase = Command::Edit(DraftChanges {
+        kind: Some(JobKind::with_reviewed_phases(["Only"])),
+        ..DraftChanges::default()
     });
     assert_eq!(other.code(one_phase), "no_such_phase");
     other.go(Command::Submit);
