@@ -16,8 +16,8 @@ use bowline_machines::orchestrate::{
 };
 use bowline_runner::orchestrate as runner;
 use bowline_runner::orchestrate::{
-    Conductor, Ended, Event, Job, Landed, Ledger, Life, Note, PhaseEnded, Ports, Prepared,
-    Shortage, Told, Trouble,
+    Conductor, ConductorEvent, ConductorPorts, GitJob, LandOutcome, PhaseOutcome, ResourceShortage,
+    RunError, RunJournal, RunNotice, RunOutcome, TaskAgentEvent, TaskRecord, WorktreeOutcome,
 };
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -332,116 +332,116 @@ fn alone(folder: &Path) -> Outcome<Duration> {
             project: None,
         },
     )?;
-    let rules = runner::Rules {
+    let rules = runner::RunRules {
         // As outside of git.
         landings_max: usize::MAX,
-        ..runner::rules(
-            &runner::Options::default(),
+        ..runner::run_rules(
+            &runner::RunOptions::default(),
             &BowlineSettings::default(),
             RunMode::Normal,
         )
     };
-    let (taken, ended) = time(|| -> Outcome<Ended> {
+    let (taken, ended) = time(|| -> Outcome<RunOutcome> {
         let owned = orchestration.take_ownership(&context, |config| config)?;
         let mut nothing = Nothing {
-            ledger: Ledger::open(owned, &folder.join("notes"), "bench")?,
+            ledger: RunJournal::open(owned, &folder.join("notes"), "bench")?,
             context: context.clone(),
             orders: VecDeque::new(),
         };
         let mut conductor = Conductor::new(rules);
-        conductor.resume(&mut nothing)?;
+        conductor.resume_run(&mut nothing)?;
         let ended = loop {
-            if let Some(ended) = conductor.ended(&nothing) {
+            if let Some(ended) = conductor.run_outcome(&nothing) {
                 break ended;
             }
             nothing.ledger.flush(&context)?;
             // All that happened at once is heard before the next flush, as in a real run.
             for event in std::mem::take(&mut nothing.orders) {
-                conductor.hear(&mut nothing, event)?;
+                conductor.on_event(&mut nothing, event)?;
             }
-            nothing.ledger.write_now_and_then(&context)?;
+            nothing.ledger.write_if_due(&context)?;
         };
         nothing.ledger.owned.write_file(&context)?;
         Ok(ended)
     });
     match ended? {
-        Ended::AllDone => Ok(taken),
+        RunOutcome::AllDone => Ok(taken),
         other => Err(format!("the run ended with {other:?}").into()),
     }
 }
 
 /// Everything outside of a run, where nothing takes any time.
 struct Nothing {
-    ledger: Ledger,
+    ledger: RunJournal,
     context: Context,
-    orders: VecDeque<Event>,
+    orders: VecDeque<ConductorEvent>,
 }
 
-impl Ports for Nothing {
+impl ConductorPorts for Nothing {
     fn now_ms(&self) -> i64 {
         self.context.clock.now_ms()
     }
 
-    fn run(&self) -> &OrchestrationState {
-        self.ledger.run()
+    fn run_state(&self) -> &OrchestrationState {
+        self.ledger.run_state()
     }
 
-    fn commit(&mut self, command: Move) -> Result<Vec<Effect>, Trouble> {
-        self.ledger.commit(&self.context, command)
+    fn apply_command(&mut self, command: Move) -> Result<Vec<Effect>, RunError> {
+        self.ledger.stage_command(&self.context, command)
     }
 
     fn speaks_protocol(&self, _id: &NodeId) -> bool {
         false
     }
 
-    fn shortage(&mut self) -> Option<Shortage> {
+    fn resource_shortage(&mut self) -> Option<ResourceShortage> {
         None
     }
 
-    fn touches(&self, _id: &NodeId) -> Vec<String> {
+    fn declared_paths(&self, _id: &NodeId) -> Vec<String> {
         Vec::new()
     }
 
-    fn note(&mut self, id: &NodeId) -> Note {
-        self.ledger.note(id)
+    fn task_record(&mut self, id: &NodeId) -> TaskRecord {
+        self.ledger.task_record(id)
     }
 
-    fn starts(&self) -> Vec<i64> {
-        self.ledger.starts()
+    fn recorded_starts(&self) -> Vec<i64> {
+        self.ledger.recorded_starts()
     }
 
-    fn remember(&mut self, id: &NodeId, note: &Note) -> Result<(), Trouble> {
-        self.ledger.remember(id, note);
+    fn store_record(&mut self, id: &NodeId, note: &TaskRecord) -> Result<(), RunError> {
+        self.ledger.store_record(id, note);
         Ok(())
     }
 
-    fn ask(&mut self, job: Job) {
+    fn request_job(&mut self, job: GitJob) {
         let event = match job {
-            Job::Room { id, .. } => Event::Room {
+            GitJob::PrepareWorktree { id, .. } => ConductorEvent::WorktreePrepared {
                 id,
-                prepared: Prepared::Ready { renewed: false },
+                prepared: WorktreeOutcome::Ready { renewed: false },
             },
-            Job::Land { id, .. } => Event::Landed {
+            GitJob::Land { id, .. } => ConductorEvent::Landed {
                 id,
-                outcome: Landed::Done,
+                outcome: LandOutcome::Done,
             },
-            Job::FinishPhase { phase } => Event::PhaseEnded {
+            GitJob::FinishPhase { phase } => ConductorEvent::PhaseEnded {
                 phase,
-                outcome: PhaseEnded::Ended {
+                outcome: PhaseOutcome::Ended {
                     end: PhaseEnd::NoGit,
                     why: None,
                 },
             },
-            Job::Clean { .. } | Job::Forecast { .. } => return,
+            GitJob::Clean { .. } | GitJob::Forecast { .. } => return,
         };
         self.orders.push_back(event);
     }
 
-    fn begin(&mut self, id: &NodeId, note: &Note) {
-        self.orders.push_back(Event::Attempt {
+    fn request_start(&mut self, id: &NodeId, note: &TaskRecord) {
+        self.orders.push_back(ConductorEvent::Attempt {
             id: id.clone(),
             number: note.attempt,
-            life: Life::Exited {
+            event: TaskAgentEvent::Exited {
                 code: Some(0),
                 asked: false,
                 tail: String::new(),
@@ -449,23 +449,23 @@ impl Ports for Nothing {
         });
     }
 
-    fn attach(&mut self, _id: &NodeId, _note: &Note) {}
+    fn request_attach(&mut self, _id: &NodeId, _note: &TaskRecord) {}
 
-    fn want(&mut self, _id: &NodeId, _number: u32, _want: WantedState) {}
+    fn request_state(&mut self, _id: &NodeId, _number: u32, _want: WantedState) {}
 
-    fn repeat(&mut self, _id: &NodeId, _number: u32) -> bool {
+    fn request_repeat(&mut self, _id: &NodeId, _number: u32) -> bool {
         false
     }
 
-    fn hang_up(&mut self, _id: &NodeId, _number: u32) {}
+    fn request_input_close(&mut self, _id: &NodeId, _number: u32) {}
 
-    fn worktree_of(&self, _phase: u32) -> Option<Arc<str>> {
+    fn phase_worktree(&self, _phase: u32) -> Option<Arc<str>> {
         None
     }
 
-    fn agent_of(&self, _id: &NodeId) -> String {
+    fn agent_name(&self, _id: &NodeId) -> String {
         String::new()
     }
 
-    fn tell(&mut self, _told: Told) {}
+    fn queue_notice(&mut self, _told: RunNotice) {}
 }

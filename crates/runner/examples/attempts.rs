@@ -12,7 +12,7 @@
 )]
 
 use bowline_formats::agents::AgentProtocol;
-use bowline_runner::core::attempts::{Attempts, Begin, Happened, Voice};
+use bowline_runner::core::attempts::{AttemptEventKind, AttemptLoop, AttemptStart, OutputProtocol};
 use bowline_supervisor::{AttemptSpec, ShimProgram, shim};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -27,22 +27,22 @@ fn main() -> ExitCode {
     let me = std::env::current_exe().expect("a program knows its path");
     let folder = std::env::temp_dir().join(format!("attempts-{}", std::process::id()));
     let (sink, news) = channel();
-    let attempts = Attempts::drive(ShimProgram::new(&me, &["shim"]), move |news| {
+    let attempts = AttemptLoop::spawn(ShimProgram::new(&me, &["shim"]), move |news| {
         let _ = sink.send(news);
     })
     .expect("a thread can be started");
     for (number, command) in words.iter().enumerate() {
         let id = format!("example-{}-{number}", std::process::id());
         let command = ["sh", "-c", &command.to_string_lossy()].map(str::to_owned);
-        attempts.begin(Begin {
+        attempts.start_attempt(AttemptStart {
             folder: folder.join(&id),
             spec: AttemptSpec::new(&id, command.to_vec(), std::env::temp_dir()),
             environment: BTreeMap::from([("PATH".into(), "/usr/bin:/bin".into())]),
-            voice: Voice {
+            output_protocol: OutputProtocol {
                 protocol: AgentProtocol::Markers,
                 nonce: None,
             },
-            first: None,
+            first_message: None,
             session: None,
             close_input: true,
         });
@@ -50,8 +50,8 @@ fn main() -> ExitCode {
     let mut left = words.len();
     while left > 0 {
         let Ok(news) = news.recv() else { break };
-        match &news.what {
-            Happened::Output {
+        match &news.kind {
+            AttemptEventKind::Output {
                 offset,
                 bytes,
                 events,
@@ -61,10 +61,12 @@ fn main() -> ExitCode {
                 for event in events {
                     println!("{} tells {:?}", news.id, event.what);
                 }
-                attempts.processed(&news.id, offset + bytes.len() as u64, *resume);
+                attempts.confirm_processed(&news.id, offset + bytes.len() as u64, *resume);
             }
-            Happened::Exited { .. } | Happened::Lost(_) | Happened::NotBegun { .. } => {
-                println!("{} is over: {:?}", news.id, news.what);
+            AttemptEventKind::Exited { .. }
+            | AttemptEventKind::Lost(_)
+            | AttemptEventKind::NeverStarted { .. } => {
+                println!("{} is over: {:?}", news.id, news.kind);
                 left -= 1;
             }
             other => println!("{} {other:?}", news.id),

@@ -17,7 +17,7 @@ use bowline_engine::webhook::WebhookClient;
 use bowline_engine::words::{display_path, system_cause};
 use bowline_formats::agents::AgentProtocol;
 use bowline_formats::rest::{AgentPreset, TaskType, TypePhase, Utterance};
-use bowline_runner::core::clients::{self, Client};
+use bowline_runner::core::clients::{self, ClientProgram};
 use bowline_runner::drivers::jobs::App;
 pub use bowline_runner::drivers::jobs::Jobs;
 pub use bowline_runner::drivers::jobs::{AgentSpec, Health, How, Rebuilt};
@@ -245,11 +245,11 @@ pub(crate) fn configured(
     let mut config = Config::new(&setup.data, shim_program());
     let me = std::env::current_exe().unwrap_or_else(|_| "bowline".into());
     let described = settings.agent.keys().map(String::as_str);
-    for name in clients::KNOWN.into_iter().chain(described) {
-        let Some(client) = Client::named(name, &settings, &me) else {
+    for name in clients::BUILT_IN_CLIENTS.into_iter().chain(described) {
+        let Some(client) = ClientProgram::named(name, &settings, &me) else {
             continue;
         };
-        let command = client.words();
+        let command = client.command_words();
         let spec = AgentSpec {
             // A scripted agent plays its scenario only: it cannot verify.
             verifies: command.get(1).is_none_or(|word| word != "scripted"),

@@ -14,7 +14,7 @@ use bowline_engine::operations::thinking::ThinkingRun;
 use bowline_engine::{Context, Error};
 use bowline_formats::rest::{WorkspaceAction, WorkspaceField};
 use bowline_runner::drivers::{develop, memory, thinking};
-use bowline_runner::orchestrate::{door, settings_of};
+use bowline_runner::orchestrate::{control_socket, read_settings};
 use std::path::{Path, PathBuf};
 
 /// Returns the verbs of a kind of state file.
@@ -142,7 +142,7 @@ pub(crate) fn actions(
         }
         action(one)
     });
-    if view.kind != FileKind::Orchestrate || !door::is_open(&view.path) {
+    if view.kind != FileKind::Orchestrate || !control_socket::is_open(&view.path) {
         return all.collect();
     }
     // A run owns the file: it is asked, and does the rest itself.
@@ -153,7 +153,7 @@ pub(crate) fn actions(
             ..AllowedVerb::default()
         })
     };
-    let of_run = match door::is_paused(&view.path) {
+    let of_run = match control_socket::is_paused(&view.path) {
         true => ["continue", "stop"],
         false => ["pause", "stop"],
     };
@@ -185,9 +185,15 @@ pub(crate) fn runnable(context: &Context, kind: FileKind, path: &Path) -> Option
 /// True if an agent would have something to do now.
 fn would_start(context: &Context, what: &Runnable) -> bool {
     let would = match what {
-        Runnable::Thinking(it) => thinking::rehearse(context, it, &thinking::Options::default()),
-        Runnable::Memory(it) => memory::rehearse(context, it, &memory::Options::default()),
-        Runnable::Develop(it) => develop::rehearse(context, it, &develop::Options::default()),
+        Runnable::Thinking(it) => {
+            thinking::planned_starts(context, it, &thinking::ThinkingOptions::default())
+        }
+        Runnable::Memory(it) => {
+            memory::planned_starts(context, it, &memory::MemoryOptions::default())
+        }
+        Runnable::Develop(it) => {
+            develop::planned_starts(context, it, &develop::DevelopOptions::default())
+        }
         Runnable::Orchestration(_) => return false,
     };
     would.is_ok_and(|would| !would.is_empty())
@@ -224,7 +230,7 @@ pub(crate) fn action(one: AllowedVerb) -> WorkspaceAction {
 /// Returns the checks that must pass before a phase lands, one per line. Outside of git nothing
 /// lands.
 fn checks_of(root: &Path) -> Option<String> {
-    let settings = settings_of(root).ok()?;
+    let settings = read_settings(root).ok()?;
     let in_git = root.ancestors().any(|it| it.join(".git").exists());
     let line = |words: &Vec<String>| {
         let words: Vec<String> = words.iter().map(|it| quote_word(it)).collect();

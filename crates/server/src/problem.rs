@@ -6,7 +6,7 @@ use bowline_engine::machines::CodedRefusal as _;
 use bowline_engine::machines::job::{JobRefusalSubject, Refusal, TaskStatus};
 use bowline_engine::{Error, ExitClass};
 use bowline_formats::rest::{ErrorBody, ErrorTold};
-use bowline_runner::orchestrate::door::Refused;
+use bowline_runner::orchestrate::control_socket::SocketError;
 use bowline_words::Lang;
 use bowline_words::message::{JobNo, ServerNo, ServerThing, Status};
 
@@ -20,7 +20,7 @@ pub(crate) enum Problem {
     /// An error of an operation on a state file.
     Engine(Error),
     /// A refusal by the run that owns a state file.
-    Run(Refused),
+    Run(SocketError),
 }
 
 impl From<ServerNo> for Problem {

@@ -9,10 +9,13 @@ use bowline_engine::operations::memory::MemoryFolder;
 use bowline_engine::operations::orchestrate::{Orchestration, RunNotification};
 use bowline_engine::operations::thinking::ThinkingRun;
 use bowline_engine::{Context, Error};
-use bowline_runner::core::crew;
-use bowline_runner::core::stopper::Stopper;
+use bowline_runner::core::state_file_runner;
+use bowline_runner::core::stop_handle::StopHandle;
 use bowline_runner::drivers::{develop, memory, thinking};
-use bowline_runner::orchestrate::{Options, Screen, Told, Used, View, Why, announcement, run};
+use bowline_runner::orchestrate::{
+    AttemptUsage, FailureReason, RunNotice, RunOptions, RunScreen, RunView, render_announcement,
+    run,
+};
 use bowline_words::Lang;
 use bowline_words::message::ServerNo;
 use std::path::{Path, PathBuf};
@@ -35,7 +38,7 @@ pub(crate) struct Runs(Mutex<Vec<Run>>);
 
 struct Run {
     path: PathBuf,
-    stopper: Stopper,
+    stopper: StopHandle,
     over: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
@@ -70,37 +73,37 @@ impl Runnable {
         context: &Context,
         agent: Option<String>,
         lang: Lang,
-        begun: impl FnOnce(Stopper),
+        begun: impl FnOnce(StopHandle),
     ) -> Result<String, Error> {
         let mut quiet = Quiet(lang);
-        let of_crew = |report: crew::Report| report.ended.to_string();
+        let of_crew = |report: state_file_runner::WorkReport| report.ended.to_string();
         match self {
             Runnable::Orchestration(it) => {
-                let options = Options {
+                let options = RunOptions {
                     agent,
-                    ..Options::default()
+                    ..RunOptions::default()
                 };
                 let report = run(context, it, &options, &mut quiet, begun)?;
                 Ok(report.ended.to_string())
             }
             Runnable::Thinking(it) => {
-                let options = thinking::Options {
+                let options = thinking::ThinkingOptions {
                     agent,
-                    ..thinking::Options::default()
+                    ..thinking::ThinkingOptions::default()
                 };
                 thinking::run(context, it, &options, &mut quiet, begun).map(of_crew)
             }
             Runnable::Memory(it) => {
-                let options = memory::Options {
+                let options = memory::MemoryOptions {
                     agent,
-                    ..memory::Options::default()
+                    ..memory::MemoryOptions::default()
                 };
                 memory::run(context, it, &options, &mut quiet, begun).map(of_crew)
             }
             Runnable::Develop(it) => {
-                let options = develop::Options {
+                let options = develop::DevelopOptions {
                     agent,
-                    ..develop::Options::default()
+                    ..develop::DevelopOptions::default()
                 };
                 develop::run(context, it, &options, &mut quiet, begun).map(of_crew)
             }
@@ -190,18 +193,23 @@ impl Runs {
 /// A display without output: the page reads the state file.
 struct Quiet(Lang);
 
-impl Screen for Quiet {
-    fn told(&mut self, _: &Told, _: &View) {}
+impl RunScreen for Quiet {
+    fn show_notice(&mut self, _: &RunNotice, _: &RunView) {}
 
-    fn plan_changed(&mut self, _: &View) {}
+    fn plan_changed(&mut self, _: &RunView) {}
 
-    fn used(&mut self, _: &str, _: Used) {}
+    fn update_usage(&mut self, _: &str, _: AttemptUsage) {}
 
-    fn announce(&self, news: &RunNotification, why: Option<&Why>, project: &str) -> String {
-        announcement(news, why, project, self.0)
+    fn announcement_text(
+        &self,
+        news: &RunNotification,
+        why: Option<&FailureReason>,
+        project: &str,
+    ) -> String {
+        render_announcement(news, why, project, self.0)
     }
 }
 
-impl crew::Screen for Quiet {
-    fn told(&mut self, _: &crew::Told) {}
+impl state_file_runner::WorkScreen for Quiet {
+    fn show_progress(&mut self, _: &state_file_runner::WorkProgress) {}
 }

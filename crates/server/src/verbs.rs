@@ -23,8 +23,8 @@ use bowline_engine::operations::thinking::ThinkingRun;
 use bowline_engine::words::display_path;
 use bowline_engine::{Context, Error, doctor, history};
 use bowline_formats::rest::{VerbRequest, WorkspaceChange};
-use bowline_runner::orchestrate::by_hand;
-use bowline_runner::orchestrate::door::{self, Request};
+use bowline_runner::orchestrate::control_socket::{self, SocketRequest};
+use bowline_runner::orchestrate::manual;
 use bowline_words::Lang;
 use bowline_words::message::{Confirmation, ServerNo, ServerThing};
 use serde_json::Value;
@@ -209,7 +209,8 @@ impl Asks<'_> {
                 }
             }
             Ok(view) if self.seen.is_some_and(|seen| view.version != seen) => {
-                let of_run = self.kind == FileKind::Orchestrate && door::is_open(self.path);
+                let of_run =
+                    self.kind == FileKind::Orchestrate && control_socket::is_open(self.path);
                 match of_run || self.verb == "stop" {
                     true => Ok(()),
                     false => Err(Error::MovedOn { path: view.path }.into()),
@@ -539,7 +540,7 @@ impl Asks<'_> {
             self.said()?;
         }
         if let Some(request) = self.of_run()? {
-            match door::ask(self.path, &request, self.lang) {
+            match control_socket::send_request(self.path, &request, self.lang) {
                 Some(answer) => match answer.error {
                     Some(refused) => return Err(Problem::Run(refused)),
                     None => return self.looked(Vec::new()),
@@ -552,7 +553,7 @@ impl Asks<'_> {
             }
         }
         let changed = match self.verb {
-            "start" => by_hand::start(context, &run, self.id()?, false)?
+            "start" => manual::start_task(context, &run, self.id()?, false)?
                 .0
                 .with_state(()),
             "complete" => run.complete_task(context, self.id()?)?.with_state(()),
@@ -565,7 +566,7 @@ impl Asks<'_> {
                 .with_state(()),
             "phase-finish" => {
                 let phase = self.number()?;
-                by_hand::finish_phase(context, &run, phase, false)?.with_state(())
+                manual::finish_phase(context, &run, phase, false)?.with_state(())
             }
             "run" => {
                 let agent = self.named_text("agent").map(str::to_owned);
@@ -595,22 +596,22 @@ impl Asks<'_> {
     }
 
     /// Returns the request for the run that owns the file, if the verb is one that a run decides.
-    fn of_run(&self) -> Result<Option<Request>, Problem> {
+    fn of_run(&self) -> Result<Option<SocketRequest>, Problem> {
         let id = || self.id().map(str::to_owned);
         let reason = self.asked.text.clone();
         Ok(Some(match self.verb {
-            "pause" => Request::Pause {},
-            "continue" => Request::Continue {},
-            "stop" => Request::Stop {},
-            "start" => Request::Start { id: id()? },
-            "complete" => Request::Complete { id: id()? },
-            "fail" => Request::Fail {
+            "pause" => SocketRequest::Pause {},
+            "continue" => SocketRequest::Continue {},
+            "stop" => SocketRequest::Stop {},
+            "start" => SocketRequest::Start { id: id()? },
+            "complete" => SocketRequest::Complete { id: id()? },
+            "fail" => SocketRequest::Fail {
                 id: id()?,
                 reason,
                 retry: false,
             },
-            "retry" => Request::Retry { id: id()? },
-            "force-complete" => Request::ForceComplete {
+            "retry" => SocketRequest::Retry { id: id()? },
+            "force-complete" => SocketRequest::ForceComplete {
                 id: id()?,
                 reason,
                 person: true,

@@ -16,7 +16,7 @@ use bowline_formats::rest::{
     EventName, FileTransition, Page, Rescued, Workspace, WorkspaceAction, WorkspaceKind,
     WorkspaceState,
 };
-use bowline_runner::orchestrate::door;
+use bowline_runner::orchestrate::control_socket;
 use bowline_words::Lang;
 use bowline_words::message::{ServerNo, ServerThing};
 use notify::{RecursiveMode, Watcher as _};
@@ -274,8 +274,8 @@ fn state_of(
     let notices = view.notices.iter().map(FileNotice::to_finding);
     let findings = view.examined.findings.iter().cloned().chain(notices);
     // The file does not show that the run which owns it is paused.
-    let paused = view.kind == FileKind::Orchestrate && door::is_paused(&view.path);
-    let status = match paused && door::is_open(&view.path) {
+    let paused = view.kind == FileKind::Orchestrate && control_socket::is_paused(&view.path);
+    let status = match paused && control_socket::is_open(&view.path) {
         true => "paused".to_owned(),
         false => view.examined.status.clone(),
     };
@@ -371,7 +371,8 @@ pub(crate) fn node_log(shared: &Arc<Shared>, call: &Call) -> Reply {
             continue;
         }
         let run = Orchestration::in_folder(&shared.context, &root_of(kind, &path));
-        if let Some(logs) = bowline_runner::orchestrate::logs(&shared.context, &run, node)? {
+        if let Some(logs) = bowline_runner::orchestrate::attempt_logs(&shared.context, &run, node)?
+        {
             return crate::files::printed(call, &logs);
         }
     }

@@ -33,7 +33,7 @@ pub(crate) enum MemoryVerb {
     /// Run agents for the steps of the current task; resumes where it stopped
     Run {
         /// Number of steps at once
-        #[arg(long, value_name = "N", default_value_t = bowline_runner::drivers::memory::PARALLEL)]
+        #[arg(long, value_name = "N", default_value_t = bowline_runner::drivers::memory::DEFAULT_PARALLEL)]
         parallel: usize,
         /// Agent for all steps (default: the step's own, then 'agent' in 'defaults', then claude)
         #[arg(long, value_name = "NAME")]

@@ -13,8 +13,8 @@ use bowline_engine::operations::orchestrate::{
     self, Orchestration, OrchestrationOptions, PlanFile, TaskMoved,
 };
 use bowline_engine::{Context, Error};
-use bowline_runner::orchestrate::door::Request;
-use bowline_runner::orchestrate::{Rehearsal, by_hand};
+use bowline_runner::orchestrate::control_socket::SocketRequest;
+use bowline_runner::orchestrate::{SimulationOptions, manual};
 use bowline_words::message::{Confirmation, Label};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -62,7 +62,7 @@ pub(crate) fn run(
             failing,
             parallel,
         } => {
-            let wish = Rehearsal {
+            let wish = SimulationOptions {
                 seeds: *seeds,
                 minutes: (*shortest, *longest),
                 failing: *failing,
@@ -70,12 +70,12 @@ pub(crate) fn run(
             };
             rehearsal::run(context, output, folder, &wish)
         }
-        OrchestrateVerb::Pause => running::ask(output, &run, &Request::Pause {}),
-        OrchestrateVerb::Continue => running::ask(output, &run, &Request::Continue {}),
-        OrchestrateVerb::Stop => running::ask(output, &run, &Request::Stop {}),
+        OrchestrateVerb::Pause => running::ask(output, &run, &SocketRequest::Pause {}),
+        OrchestrateVerb::Continue => running::ask(output, &run, &SocketRequest::Continue {}),
+        OrchestrateVerb::Stop => running::ask(output, &run, &SocketRequest::Stop {}),
         OrchestrateVerb::Next { phase } => Ok(moves::next(context, output, &run, *phase)),
         OrchestrateVerb::Start { id, no_git } => {
-            let (changed, place) = by_hand::start(context, &run, id, *no_git)?;
+            let (changed, place) = manual::start_task(context, &run, id, *no_git)?;
             let id = changed.state.id.clone();
             let did = match place {
                 Some(folder) => Confirmation::NodeStartedIn {
@@ -124,7 +124,7 @@ pub(crate) fn run(
             Ok(output.changed(context, &changed, &did))
         }
         OrchestrateVerb::Phase(PhaseVerb::Finish { phase, no_git }) => {
-            let changed = by_hand::finish_phase(context, &run, *phase, *no_git)?;
+            let changed = manual::finish_phase(context, &run, *phase, *no_git)?;
             let (phase, current) = (*phase, changed.state.current);
             let did = match changed.state.all_done {
                 true => Confirmation::AllFinished { phase },

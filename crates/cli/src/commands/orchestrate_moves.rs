@@ -9,7 +9,7 @@ use bowline_engine::operations::orchestrate::{
 };
 use bowline_engine::words::display_path;
 use bowline_engine::{Context, Error, ExitClass};
-use bowline_runner::orchestrate::by_hand::landings_gone;
+use bowline_runner::orchestrate::manual::landings_gone;
 use bowline_words::message::{Confirmation, Label, OutputNote};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -129,7 +129,7 @@ pub(crate) fn verify(
     if output.json {
         let mut body = comparison_json(context, output, &found);
         body["same"] = json!(same);
-        body["landingsGone"] = json!(gone.map(|why| why.line(output.lang)));
+        body["landingsGone"] = json!(gone.map(|why| why.render_line(output.lang)));
         output.line(&body.to_string());
     } else {
         output.notices(&found.view.notices);
@@ -139,7 +139,7 @@ pub(crate) fn verify(
         };
         output.line(&did.say(output.lang));
         if let Some(why) = gone {
-            output.line(&format!("  {}", why.say(output.lang)));
+            output.line(&format!("  {}", why.render(output.lang)));
         }
         let head = output.label(Label::Phase);
         for phase in &found.phases {

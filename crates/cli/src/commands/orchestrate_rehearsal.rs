@@ -4,7 +4,7 @@
 use crate::output::{Output, Tone};
 use bowline_engine::operations::orchestrate::Orchestration;
 use bowline_engine::{Context, Error};
-use bowline_runner::orchestrate::{Rehearsal, prospect};
+use bowline_runner::orchestrate::{SimulationOptions, simulate_runs};
 use bowline_words::message::OutputNote as Said;
 use serde_json::json;
 use std::path::Path;
@@ -16,10 +16,10 @@ pub(crate) fn run(
     context: &Context,
     output: &Output,
     folder: &Path,
-    wish: &Rehearsal,
+    wish: &SimulationOptions,
 ) -> Result<ExitCode, Error> {
     let orchestration = Orchestration::in_folder(context, folder);
-    let prospect = prospect(context, &orchestration, wish)?;
+    let prospect = simulate_runs(context, &orchestration, wish)?;
     let times = &prospect.took_ms;
     let at = |percent: usize| {
         times

@@ -10,9 +10,9 @@ use bowline_engine::operations::orchestrate::{
     self, Orchestration, OrchestrationOptions, Timeline,
 };
 use bowline_engine::{Context, Error};
-use bowline_runner::orchestrate::door::{self, Answer, Request};
+use bowline_runner::orchestrate::control_socket::{self, SocketRequest, SocketResponse};
 use bowline_runner::orchestrate::{
-    Ended, Options, Progress, Report, Shortage, settings_of, would_start,
+    PlanProgress, ResourceShortage, RunOptions, RunOutcome, RunReport, read_settings, ready_tasks,
 };
 use bowline_words::message::{Label, OutputNote as Said, Status};
 use serde_json::json;
@@ -32,7 +32,7 @@ pub(crate) fn run(
         false => args.mode,
     };
     // Reports wrong settings before anything is begun.
-    settings_of(orchestration.root())?;
+    read_settings(orchestration.root())?;
     let there = orchestration
         .file()
         .kind
@@ -59,11 +59,11 @@ pub(crate) fn run(
         }
     }
     if context.dry_run {
-        let ids = named(&would_start(context, orchestration)?, usize::MAX);
+        let ids = named(&ready_tasks(context, orchestration)?, usize::MAX);
         output.line(&Said::RunWouldStart { ids }.say(output.lang));
         return Ok(ExitCode::SUCCESS);
     }
-    let options = Options {
+    let options = RunOptions {
         phase: args.phase,
         parallel: args.parallel,
         agent: args.agent.clone(),
@@ -89,16 +89,16 @@ pub(crate) fn run(
 /// Prints the outcome of a run. Tasks that a failed one blocks are named behind it.
 fn told(
     output: &Output,
-    report: &Report,
+    report: &RunReport,
     timeline: Option<&Timeline>,
     (tokens, usd): (u64, f64),
 ) -> ExitCode {
-    let Progress { done, total } = report.progress;
+    let PlanProgress { done, total } = report.progress;
     let (word, code) = match &report.ended {
-        Ended::AllDone => ("done", 0),
-        Ended::Stalled => ("stalled", 1),
-        Ended::Stuck { .. } => ("stuck", 1),
-        Ended::Left => ("left", 0),
+        RunOutcome::AllDone => ("done", 0),
+        RunOutcome::Stalled => ("stalled", 1),
+        RunOutcome::Stuck { .. } => ("stuck", 1),
+        RunOutcome::Left => ("left", 0),
     };
     if output.json {
         let failed = report
@@ -110,8 +110,8 @@ fn told(
             .iter()
             .map(|it| json!({ "name": it.name, "bytes": it.bytes }));
         let why = match &report.ended {
-            Ended::Stuck { why } => Some(why.to_string()),
-            Ended::AllDone | Ended::Stalled | Ended::Left => None,
+            RunOutcome::Stuck { why } => Some(why.to_string()),
+            RunOutcome::AllDone | RunOutcome::Stalled | RunOutcome::Left => None,
         };
         let body = json!({
             "kind": "orchestrate",
@@ -136,14 +136,14 @@ fn told(
     }
     let line = |said: Said| output.line(&said.say(output.lang));
     match &report.ended {
-        Ended::AllDone => {
+        RunOutcome::AllDone => {
             let said = Said::RunAllDone { done, total };
             output.line(&output.tone(Tone::Good, &said.say(output.lang)));
             if !report.checked && report.target.is_some() {
                 output.talk(&Said::RunUnchecked.say(output.lang));
             }
         }
-        Ended::Stalled | Ended::Stuck { .. } => {
+        RunOutcome::Stalled | RunOutcome::Stuck { .. } => {
             let failed = report.failed.iter().map(|it| it.id.clone());
             let ids: Vec<String> = failed.chain(report.blocked.iter().cloned()).collect();
             // A run may be stuck without a failed task.
@@ -151,13 +151,13 @@ fn told(
                 let ids = named(&ids, usize::MAX).replace(' ', ",");
                 output.line(&format!("STALLED:{ids}"));
             }
-            if let Ended::Stuck { why } = &report.ended {
-                let why = why.say(output.lang);
+            if let RunOutcome::Stuck { why } = &report.ended {
+                let why = why.render(output.lang);
                 output.line(&output.tone(Tone::Bad, &format!("✗ {why}")));
             }
             for task in &report.failed {
                 // Of a failure in an earlier run only the text in the state file is known.
-                let why = task.why.as_ref().map(|why| why.line(output.lang));
+                let why = task.why.as_ref().map(|why| why.render_line(output.lang));
                 let why = why.or_else(|| task.error.clone()).unwrap_or_default();
                 let text = format!("✗ {}: {why}", task.id);
                 output.line(&output.tone(Tone::Bad, text.trim_end_matches([':', ' '])));
@@ -168,7 +168,7 @@ fn told(
             }
             line(Said::RunKept { done, total });
         }
-        Ended::Left => {
+        RunOutcome::Left => {
             line(Said::RunLeft { done, total });
             if !report.going_on.is_empty() {
                 let ids = named(&report.going_on, usize::MAX);
@@ -224,11 +224,11 @@ fn took(output: &Output, timeline: Option<&Timeline>, tokens: u64, usd: f64) {
     output.talk(&format!("{label}: {more}{shown}"));
 }
 
-pub(super) fn short(shortage: Shortage) -> Said {
+pub(super) fn short(shortage: ResourceShortage) -> Said {
     match shortage {
-        Shortage::Memory { free, wanted } => Said::RunShortMemory { free, wanted },
-        Shortage::Disk { free, wanted } => Said::RunShortDisk { free, wanted },
-        Shortage::Inodes { free, wanted } => Said::RunShortInodes { free, wanted },
+        ResourceShortage::Memory { free, wanted } => Said::RunShortMemory { free, wanted },
+        ResourceShortage::Disk { free, wanted } => Said::RunShortDisk { free, wanted },
+        ResourceShortage::Inodes { free, wanted } => Said::RunShortInodes { free, wanted },
     }
 }
 
@@ -262,15 +262,15 @@ pub(crate) fn ask_instead(
     verb: &OrchestrateVerb,
 ) -> Option<Result<ExitCode, Error>> {
     let request = match verb {
-        OrchestrateVerb::Start { id, .. } => Request::Start { id: id.clone() },
-        OrchestrateVerb::Complete { id } => Request::Complete { id: id.clone() },
-        OrchestrateVerb::Fail { id, reason, retry } => Request::Fail {
+        OrchestrateVerb::Start { id, .. } => SocketRequest::Start { id: id.clone() },
+        OrchestrateVerb::Complete { id } => SocketRequest::Complete { id: id.clone() },
+        OrchestrateVerb::Fail { id, reason, retry } => SocketRequest::Fail {
             id: id.clone(),
             reason: reason.clone(),
             retry: *retry,
         },
-        OrchestrateVerb::Retry { id } => Request::Retry { id: id.clone() },
-        OrchestrateVerb::ForceComplete { id, reason } => Request::ForceComplete {
+        OrchestrateVerb::Retry { id } => SocketRequest::Retry { id: id.clone() },
+        OrchestrateVerb::ForceComplete { id, reason } => SocketRequest::ForceComplete {
             id: id.clone(),
             reason: reason.clone(),
             person: context.is_person(),
@@ -280,7 +280,7 @@ pub(crate) fn ask_instead(
     if context.dry_run {
         return None;
     }
-    let answer = door::ask(&orchestration.file().path, &request, output.lang)?;
+    let answer = control_socket::send_request(&orchestration.file().path, &request, output.lang)?;
     Some(Ok(answered(output, &answer)))
 }
 
@@ -288,18 +288,18 @@ pub(crate) fn ask_instead(
 pub(crate) fn ask(
     output: &Output,
     orchestration: &Orchestration,
-    request: &Request,
+    request: &SocketRequest,
 ) -> Result<ExitCode, Error> {
     let path = &orchestration.file().path;
     let answer = match output.dry_run {
-        true => door::is_open(path).then(Answer::default),
-        false => door::ask(path, request, output.lang),
+        true => control_socket::is_open(path).then(SocketResponse::default),
+        false => control_socket::send_request(path, request, output.lang),
     };
     let answer = answer.ok_or_else(|| Error::NobodyRuns { path: path.clone() })?;
     Ok(answered(output, &answer))
 }
 
-fn answered(output: &Output, answer: &Answer) -> ExitCode {
+fn answered(output: &Output, answer: &SocketResponse) -> ExitCode {
     match (&answer.error, &answer.task) {
         (Some(error), _) => output.told(&error.code, &error.message, &error.hint, 1),
         (None, task) => {

@@ -7,8 +7,10 @@ use crate::output::{Output, Tone};
 use bowline_engine::Context;
 use bowline_engine::formats::visible;
 use bowline_engine::operations::orchestrate::{PlanFile, RunNotification};
-use bowline_runner::core::why::Why;
-use bowline_runner::orchestrate::{Progress, Screen, Told, Used, View, announcement};
+use bowline_runner::core::failure::FailureReason;
+use bowline_runner::orchestrate::{
+    AttemptUsage, PlanProgress, RunNotice, RunScreen, RunView, render_announcement,
+};
 use bowline_words::message::{Label, OutputNote as Said};
 use std::collections::HashMap;
 use std::io::{IsTerminal as _, Write as _};
@@ -29,7 +31,7 @@ const COLUMNS: usize = 80;
 pub(crate) struct Watcher<'o> {
     output: &'o Output,
     board: Option<Arc<Mutex<Board>>>,
-    used: HashMap<String, Used>,
+    used: HashMap<String, AttemptUsage>,
 }
 
 impl<'o> Watcher<'o> {
@@ -58,7 +60,7 @@ impl<'o> Watcher<'o> {
         (tokens, self.used.values().map(|it| it.usd).sum())
     }
 
-    fn line(&mut self, text: &str, run: &View, told: Option<&Told>) {
+    fn line(&mut self, text: &str, run: &RunView, told: Option<&RunNotice>) {
         match &self.board {
             None => self.output.talk(text),
             Some(board) => {
@@ -95,20 +97,20 @@ fn keep_drawing(board: &Weak<Mutex<Board>>) {
     }
 }
 
-impl Screen for Watcher<'_> {
-    fn told(&mut self, told: &Told, run: &View) {
-        let Progress { done, total } = run.progress();
+impl RunScreen for Watcher<'_> {
+    fn show_notice(&mut self, told: &RunNotice, run: &RunView) {
+        let PlanProgress { done, total } = run.progress();
         let lang = self.output.lang;
         let (tone, said) = match told {
-            Told::Begun { id, attempt } => (
+            RunNotice::Begun { id, attempt } => (
                 Tone::Faint,
                 Said::RunBegun {
                     id: id.to_string(),
                     attempt: *attempt,
                 },
             ),
-            Told::Found { id } => (Tone::Faint, Said::RunFound { id: id.to_string() }),
-            Told::Done { id } => (
+            RunNotice::Found { id } => (Tone::Faint, Said::RunFound { id: id.to_string() }),
+            RunNotice::Done { id } => (
                 Tone::Good,
                 Said::RunTaskDone {
                     id: id.to_string(),
@@ -116,39 +118,39 @@ impl Screen for Watcher<'_> {
                     total,
                 },
             ),
-            Told::Failed { id, why, again } => {
-                let (id, error) = (id.to_string(), why.line(lang));
+            RunNotice::Failed { id, why, again } => {
+                let (id, error) = (id.to_string(), why.render_line(lang));
                 let said = match again {
                     true => Said::RunAgain { id, error },
                     false => Said::RunFailed { id, error },
                 };
                 (Tone::Bad, said)
             }
-            Told::Parked { id, seconds } => (
+            RunNotice::Parked { id, seconds } => (
                 Tone::Busy,
                 Said::RunParked {
                     id: id.to_string(),
                     seconds: *seconds,
                 },
             ),
-            Told::Waits { why } => {
-                let why = why.say(lang);
+            RunNotice::Waits { why } => {
+                let why = why.render(lang);
                 (Tone::Busy, Said::RunWaits { why })
             }
-            Told::Leaving => (Tone::Busy, Said::RunLeaving),
-            Told::Cleaned { worktrees, bytes } => (
+            RunNotice::Leaving => (Tone::Busy, Said::RunLeaving),
+            RunNotice::Cleaned { worktrees, bytes } => (
                 Tone::Faint,
                 Said::RunCleaned {
                     count: *worktrees,
                     size: size(*bytes),
                 },
             ),
-            Told::Short(shortage) => (Tone::Busy, short(*shortage)),
-            Told::NothingValid { id, seconds } => {
+            RunNotice::Short(shortage) => (Tone::Busy, short(*shortage)),
+            RunNotice::NothingValid { id, seconds } => {
                 let (id, seconds) = (id.to_string(), *seconds);
                 (Tone::Busy, Said::RunNothingValid { id, seconds })
             }
-            Told::Overlap { id, overlap } => (
+            RunNotice::Overlap { id, overlap } => (
                 Tone::Busy,
                 Said::RunOverlap {
                     id: id.to_string(),
@@ -161,21 +163,21 @@ impl Screen for Watcher<'_> {
                         .join(", "),
                 },
             ),
-            Told::Recalled { id, on } => (
+            RunNotice::Recalled { id, on } => (
                 Tone::Busy,
                 Said::RunRecalled {
                     id: id.to_string(),
                     on: on.to_string(),
                 },
             ),
-            Told::Proposed { id, url } => (
+            RunNotice::Proposed { id, url } => (
                 Tone::Faint,
                 Said::RunProposed {
                     id: id.to_string(),
                     url: url.clone(),
                 },
             ),
-            Told::PhaseDone { phase } => (
+            RunNotice::PhaseDone { phase } => (
                 Tone::Good,
                 Said::RunPhaseDone {
                     phase: *phase,
@@ -183,11 +185,11 @@ impl Screen for Watcher<'_> {
                     total,
                 },
             ),
-            Told::PhaseNotLanded { phase, why } => (
+            RunNotice::PhaseNotLanded { phase, why } => (
                 Tone::Bad,
                 Said::RunPhaseNotLanded {
                     phase: *phase,
-                    why: why.say(lang),
+                    why: why.render(lang),
                 },
             ),
         };
@@ -195,13 +197,13 @@ impl Screen for Watcher<'_> {
         self.line(&text, run, Some(told));
     }
 
-    fn plan_changed(&mut self, run: &View) {
+    fn plan_changed(&mut self, run: &RunView) {
         let tasks = run.progress().total;
         let text = Said::RunPlanChanged { tasks }.say(self.output.lang);
         self.line(&text, run, None);
     }
 
-    fn used(&mut self, id: &str, used: Used) {
+    fn update_usage(&mut self, id: &str, used: AttemptUsage) {
         self.used.insert(id.to_owned(), used);
         if let Some(board) = &self.board {
             let mut board = board.lock().unwrap_or_else(PoisonError::into_inner);
@@ -209,8 +211,13 @@ impl Screen for Watcher<'_> {
         }
     }
 
-    fn announce(&self, news: &RunNotification, why: Option<&Why>, project: &str) -> String {
-        announcement(news, why, project, self.output.lang)
+    fn announcement_text(
+        &self,
+        news: &RunNotification,
+        why: Option<&FailureReason>,
+        project: &str,
+    ) -> String {
+        render_announcement(news, why, project, self.output.lang)
     }
 }
 
@@ -219,9 +226,9 @@ struct Board {
     output: Output,
     titles: HashMap<String, String>,
     phases: HashMap<u32, String>,
-    run: Option<View>,
+    run: Option<RunView>,
     begun: HashMap<String, Instant>,
-    used: HashMap<String, Used>,
+    used: HashMap<String, AttemptUsage>,
     since: Instant,
     /// Number of lines that are on the screen now.
     drawn: usize,
@@ -249,9 +256,9 @@ impl Board {
         }
     }
 
-    fn happened(&mut self, run: &View, told: Option<&Told>) {
+    fn happened(&mut self, run: &RunView, told: Option<&RunNotice>) {
         self.run = Some(run.clone());
-        if let Some(Told::Begun { id, .. } | Told::Found { id }) = told {
+        if let Some(RunNotice::Begun { id, .. } | RunNotice::Found { id }) = told {
             self.begun.insert(id.to_string(), Instant::now());
         }
     }
@@ -280,11 +287,11 @@ impl Board {
         let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
     }
 
-    fn lines(&self, run: &View) -> Vec<(Tone, String)> {
+    fn lines(&self, run: &RunView) -> Vec<(Tone, String)> {
         let mut lines = Vec::new();
         for phase in run.open_phases().take(PHASES_MAX) {
             let title = self.phases.get(&phase.number).map_or("", String::as_str);
-            let Progress { done, total } = phase.progress;
+            let PlanProgress { done, total } = phase.progress;
             let line = format!(
                 "{} {}  {}  {done}/{total}  {title}",
                 self.output.label(Label::Phase),
@@ -293,7 +300,7 @@ impl Board {
             );
             lines.push((Tone::Strong, line.trim_end().to_owned()));
         }
-        let running = run.running();
+        let running = run.running_tasks();
         for id in running.iter().take(TASKS_MAX) {
             let title = self.titles.get(id).map_or("", String::as_str);
             let mut line = format!("  ▸ {id}  {title}");
@@ -308,7 +315,7 @@ impl Board {
         if running.len() > TASKS_MAX {
             lines.push((Tone::Busy, format!("  … {}", running.len() - TASKS_MAX)));
         }
-        let Progress { done, total } = run.progress();
+        let PlanProgress { done, total } = run.progress();
         let mut last = format!(
             "{}  {done}/{total}  {} {}",
             bar(done, total),

@@ -5,7 +5,7 @@ use crate::output::{Output, Tone};
 use bowline_engine::files::FileView;
 use bowline_engine::formats::orchestrate::OrchestrationSummary;
 use bowline_engine::operations::orchestrate::{NodeStatus, RunOverview, overview_from_view};
-use bowline_runner::orchestrate::door;
+use bowline_runner::orchestrate::control_socket;
 use bowline_words::message::{Label, OutputNote};
 use serde_json::{Value, json};
 
@@ -107,5 +107,5 @@ pub(crate) fn add_json(body: &mut Value, glance: &RunOverview) {
 
 /// Returns `true` if the run that owns the file is paused; `None` if no run owns it.
 fn run_at(view: &FileView) -> Option<bool> {
-    door::is_open(&view.path).then(|| door::is_paused(&view.path))
+    control_socket::is_open(&view.path).then(|| control_socket::is_paused(&view.path))
 }

@@ -8,9 +8,9 @@ use bowline_engine::operations::develop::DevelopRun;
 use bowline_engine::operations::memory::MemoryFolder;
 use bowline_engine::operations::thinking::{ThinkingRun, ThinkingStage};
 use bowline_engine::{Context, Error};
-use bowline_runner::core::crew::{Ended, Report, Screen, Told};
-use bowline_runner::core::stopper::Stopper;
-use bowline_runner::drivers::{Would, develop, memory, thinking};
+use bowline_runner::core::state_file_runner::{WorkEnd, WorkProgress, WorkReport, WorkScreen};
+use bowline_runner::core::stop_handle::StopHandle;
+use bowline_runner::drivers::{PlannedStart, develop, memory, thinking};
 use bowline_words::Lang;
 use bowline_words::message::OutputNote as Said;
 use serde_json::json;
@@ -23,12 +23,12 @@ pub(crate) fn thinking(
     agent: Option<&String>,
     stage: Option<ThinkingStage>,
 ) -> Result<ExitCode, Error> {
-    let options = thinking::Options {
+    let options = thinking::ThinkingOptions {
         agent: agent.cloned(),
         stage,
     };
     if context.dry_run {
-        let would = thinking::rehearse(context, run, &options)?;
+        let would = thinking::planned_starts(context, run, &options)?;
         return Ok(dry(output, run.file(), &would));
     }
     let mut lines = Lines { output };
@@ -43,12 +43,12 @@ pub(crate) fn memory(
     agent: Option<&String>,
     parallel: Option<usize>,
 ) -> Result<ExitCode, Error> {
-    let options = memory::Options {
+    let options = memory::MemoryOptions {
         agent: agent.cloned(),
         parallel,
     };
     if context.dry_run {
-        let would = memory::rehearse(context, folder, &options)?;
+        let would = memory::planned_starts(context, folder, &options)?;
         return Ok(dry(output, folder.state_file(), &would));
     }
     let mut lines = Lines { output };
@@ -62,7 +62,7 @@ pub(crate) fn develop(
     run: &DevelopRun,
     args: &RunArgs,
 ) -> Result<ExitCode, Error> {
-    let options = develop::Options {
+    let options = develop::DevelopOptions {
         agent: args.agent.clone(),
         auto: args.auto,
         iterations: args.max_iterations,
@@ -75,7 +75,7 @@ pub(crate) fn develop(
     if context.dry_run {
         let would = match &args.feature {
             Some(_) => Vec::new(),
-            None => develop::rehearse(context, run, &options)?,
+            None => develop::planned_starts(context, run, &options)?,
         };
         return Ok(dry(output, run.file(), &would));
     }
@@ -86,16 +86,16 @@ pub(crate) fn develop(
 
 /// Blocks signals and handles them once the run has begun: the first leaves agents alone, the
 /// second ends them.
-pub(super) fn listening() -> impl FnOnce(Stopper) {
+pub(super) fn listening() -> impl FnOnce(StopHandle) {
     let signals = signals::block();
-    move |stopper: Stopper| {
+    move |stopper: StopHandle| {
         let other = stopper.clone();
         signals::listen(signals, move || stopper.leave(), move || other.stop());
     }
 }
 
 /// Prints what a run would start first, with the agents.
-fn dry(output: &Output, file: &KnownFile, would: &[Would]) -> ExitCode {
+fn dry(output: &Output, file: &KnownFile, would: &[PlannedStart]) -> ExitCode {
     let named: Vec<String> = would
         .iter()
         .map(|one| format!("{} ({})", one.id, one.agent))
@@ -120,26 +120,28 @@ struct Lines<'o> {
     output: &'o Output,
 }
 
-impl Screen for Lines<'_> {
-    fn told(&mut self, told: &Told) {
+impl WorkScreen for Lines<'_> {
+    fn show_progress(&mut self, told: &WorkProgress) {
         let (tone, said) = match told.clone() {
-            Told::Begun { id, attempt } => (Tone::Faint, Said::RunBegun { id, attempt }),
-            Told::Found { id } => (Tone::Faint, Said::RunFound { id }),
-            Told::Checking { id } => (Tone::Faint, Said::RunChecking { id }),
-            Told::Done { id, done, total } => (Tone::Good, Said::RunTaskDone { id, done, total }),
-            Told::Failed { id, why, again } => {
-                let error = why.line(self.output.lang);
+            WorkProgress::Begun { id, attempt } => (Tone::Faint, Said::RunBegun { id, attempt }),
+            WorkProgress::Found { id } => (Tone::Faint, Said::RunFound { id }),
+            WorkProgress::Checking { id } => (Tone::Faint, Said::RunChecking { id }),
+            WorkProgress::Done { id, done, total } => {
+                (Tone::Good, Said::RunTaskDone { id, done, total })
+            }
+            WorkProgress::Failed { id, why, again } => {
+                let error = why.render_line(self.output.lang);
                 let said = match again {
                     true => Said::RunAgain { id, error },
                     false => Said::RunFailed { id, error },
                 };
                 (Tone::Bad, said)
             }
-            Told::Parked { id, seconds } => (Tone::Busy, Said::RunParked { id, seconds }),
-            Told::NothingValid { id, seconds } => {
+            WorkProgress::Parked { id, seconds } => (Tone::Busy, Said::RunParked { id, seconds }),
+            WorkProgress::NothingValid { id, seconds } => {
                 (Tone::Busy, Said::RunNothingValid { id, seconds })
             }
-            Told::Leaving => (Tone::Busy, Said::RunLeaving),
+            WorkProgress::Leaving => (Tone::Busy, Said::RunLeaving),
         };
         let output = self.output;
         output.talk(&output.tone(tone, &said.say(output.lang)));
@@ -151,25 +153,26 @@ fn told(
     context: &Context,
     output: &Output,
     file: &KnownFile,
-    report: &Report,
+    report: &WorkReport,
 ) -> Result<ExitCode, Error> {
     let view = file.read_view(context)?;
     let (word, code) = match &report.ended {
-        Ended::Done => ("done", ExitCode::SUCCESS),
-        Ended::Left => ("left", ExitCode::SUCCESS),
-        Ended::Stopped(error) => ("stopped", exit_code(error.exit_class())),
+        WorkEnd::Done => ("done", ExitCode::SUCCESS),
+        WorkEnd::Left => ("left", ExitCode::SUCCESS),
+        WorkEnd::Stopped(error) => ("stopped", exit_code(error.exit_class())),
     };
     let (done, total) = (report.done, report.total);
     if output.json {
         let failed = report.failed.iter();
-        let failed = failed.map(|(id, why)| json!({ "id": id, "error": why.line(Lang::En) }));
+        let failed =
+            failed.map(|(id, why)| json!({ "id": id, "error": why.render_line(Lang::En) }));
         let mut body = output.view_json(context, &view);
         body["ended"] = word.into();
         body["done"] = done.into();
         body["total"] = total.into();
         body["failed"] = failed.collect();
         body["goingOn"] = json!(report.going_on);
-        if let Ended::Stopped(error) = &report.ended {
+        if let WorkEnd::Stopped(error) = &report.ended {
             body["error"] = output.error_json(error);
         }
         output.line(&body.to_string());
@@ -177,11 +180,11 @@ fn told(
     }
     let line = |said: Said| output.line(&said.say(output.lang));
     match &report.ended {
-        Ended::Done => {
+        WorkEnd::Done => {
             let said = Said::RunUnitsDone { done, total };
             output.line(&output.tone(Tone::Good, &said.say(output.lang)));
         }
-        Ended::Left => {
+        WorkEnd::Left => {
             let command = format!("bowline {} run", file.kind.command_noun());
             line(Said::RunUnitsLeft {
                 done,
@@ -193,9 +196,9 @@ fn told(
                 line(Said::RunGoesOn { ids });
             }
         }
-        Ended::Stopped(error) => {
+        WorkEnd::Stopped(error) => {
             for (id, why) in &report.failed {
-                let why = why.line(output.lang);
+                let why = why.render_line(output.lang);
                 output.line(&output.tone(Tone::Bad, &format!("✗ {id}: {why}")));
             }
             line(Said::RunUnitsKept { done, total });

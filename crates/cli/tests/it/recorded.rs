@@ -20,7 +20,12 @@ use std::time::{Duration, Instant};
 
 /// Names that were changed on purpose since the recording, with the name that stands for each now. They are replaced in the
 /// requests and in the answers of the earlier build.
-const RENAMED: [(&str, &str); 0] = [];
+///
+/// A permission that its agent took back was shown as expired.
+const RENAMED: [(&str, &str); 1] = [(
+    r#""file_path":"tea.md"},"status":"expired""#,
+    r#""file_path":"tea.md"},"status":"withdrawn""#,
+)];
 
 /// Names another build's folder: its answers are written instead of compared.
 const RECORDER: &str = "BOWLINE_RECORDER";

@@ -12,8 +12,8 @@ use bowline_engine::machines::Actor;
 use bowline_engine::operations::orchestrate::{
     self, DrawingFormat, OrchestrationOptions, StartedOrchestration, TaskMoved,
 };
-use bowline_runner::orchestrate::by_hand;
-use bowline_runner::orchestrate::door::{self, Request};
+use bowline_runner::orchestrate::control_socket::{self, SocketRequest};
+use bowline_runner::orchestrate::manual;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -51,7 +51,7 @@ pub(crate) static VERBS: &[Verb] = &[
         &[ID],
         |desk, given| {
             let id = given.required_text("id").to_owned();
-            asked(desk, &Request::Start { id }).unwrap_or_else(|| {
+            asked(desk, &SocketRequest::Start { id }).unwrap_or_else(|| {
                 moved(
                     desk,
                     desk.orchestration()
@@ -67,7 +67,7 @@ pub(crate) static VERBS: &[Verb] = &[
         &[ID],
         |desk, given| {
             let id = given.required_text("id").to_owned();
-            asked(desk, &Request::Complete { id }).unwrap_or_else(|| {
+            asked(desk, &SocketRequest::Complete { id }).unwrap_or_else(|| {
                 moved(
                     desk,
                     desk.orchestration()
@@ -97,7 +97,7 @@ pub(crate) static VERBS: &[Verb] = &[
         &[ID],
         |desk, given| {
             let id = given.required_text("id").to_owned();
-            asked(desk, &Request::Retry { id }).unwrap_or_else(|| {
+            asked(desk, &SocketRequest::Retry { id }).unwrap_or_else(|| {
                 moved(
                     desk,
                     desk.orchestration()
@@ -166,7 +166,7 @@ pub(crate) static VERBS: &[Verb] = &[
         SessionRole::Person,
         "Have the run start nothing new",
         &[],
-        |desk, _| of_run(desk, &Request::Pause {}),
+        |desk, _| of_run(desk, &SocketRequest::Pause {}),
     )
     .rare(),
     Verb::new(
@@ -174,7 +174,7 @@ pub(crate) static VERBS: &[Verb] = &[
         SessionRole::Person,
         "Have the run go on",
         &[],
-        |desk, _| of_run(desk, &Request::Continue {}),
+        |desk, _| of_run(desk, &SocketRequest::Continue {}),
     )
     .rare(),
     Verb::new(
@@ -182,14 +182,15 @@ pub(crate) static VERBS: &[Verb] = &[
         SessionRole::Person,
         "Have the run end its agents and leave",
         &[],
-        |desk, _| of_run(desk, &Request::Stop {}),
+        |desk, _| of_run(desk, &SocketRequest::Stop {}),
     )
     .rare(),
 ];
 
 /// Sends a request to the run that owns the file; `None` if no run is active.
-fn asked(desk: &ToolSession, request: &Request) -> Option<Done> {
-    let answer = door::ask(&desk.orchestration().file().path, request, desk.lang)?;
+fn asked(desk: &ToolSession, request: &SocketRequest) -> Option<Done> {
+    let answer =
+        control_socket::send_request(&desk.orchestration().file().path, request, desk.lang)?;
     Some(match (answer.error, answer.task) {
         (Some(error), _) => Err(No::Told(Refused {
             code: error.code,
@@ -201,7 +202,7 @@ fn asked(desk: &ToolSession, request: &Request) -> Option<Done> {
     })
 }
 
-fn of_run(desk: &ToolSession, request: &Request) -> Done {
+fn of_run(desk: &ToolSession, request: &SocketRequest) -> Done {
     asked(desk, request).unwrap_or_else(|| {
         let path = desk.orchestration().file().path.clone();
         Err(Error::NobodyRuns { path }.into())
@@ -271,7 +272,7 @@ fn fail(desk: &ToolSession, given: &ToolArguments) -> Done {
         given.text("reason"),
         given.is_set("retry"),
     );
-    let request = Request::Fail {
+    let request = SocketRequest::Fail {
         id: id.to_owned(),
         reason: reason.map(str::to_owned),
         retry,
@@ -287,7 +288,7 @@ fn fail(desk: &ToolSession, given: &ToolArguments) -> Done {
 
 fn force_complete(desk: &ToolSession, given: &ToolArguments) -> Done {
     let (id, reason) = (given.required_text("id"), given.text("reason"));
-    let request = Request::ForceComplete {
+    let request = SocketRequest::ForceComplete {
         id: id.to_owned(),
         reason: reason.map(str::to_owned),
         person: desk.context.actor() == Actor::Person,
@@ -301,7 +302,7 @@ fn force_complete(desk: &ToolSession, given: &ToolArguments) -> Done {
 fn phase_finish(desk: &ToolSession, given: &ToolArguments) -> Done {
     let run = desk.orchestration();
     let (phase, no_git) = (given.required_id("phase"), given.is_set("no_git"));
-    let moved = by_hand::finish_phase(&desk.context, &run, phase, no_git)?;
+    let moved = manual::finish_phase(&desk.context, &run, phase, no_git)?;
     let facts = json!({ "current": moved.state.current, "allDone": moved.state.all_done });
     changed(desk, &moved, facts)
 }
@@ -332,12 +333,12 @@ fn verify(desk: &ToolSession, _: &ToolArguments) -> Done {
             })
         })
         .collect();
-    let gone = by_hand::landings_gone(&desk.context, &desk.orchestration())?;
+    let gone = manual::landings_gone(&desk.context, &desk.orchestration())?;
     Ok(json!({
         "plan": desk.display_path(&found.plan),
         "agrees": phases.is_empty() && gone.is_none(),
         "phases": phases,
-        "landingsGone": gone.map(|why| why.line(desk.lang)),
+        "landingsGone": gone.map(|why| why.render_line(desk.lang)),
     }))
 }
 

@@ -1,19 +1,19 @@
 //! Circuit breakers: limits of the settings on one piece of work and on a whole run.
 
-use super::note::Used;
+use super::attempt_record::AttemptUsage;
 use bowline_formats::settings::{RunLimits, Seconds};
 use bowline_words::message::Spent;
 use std::collections::VecDeque;
 
 /// Time without output after which an agent is ended, unless the settings say otherwise.
-const SILENT: Seconds = Seconds(30 * 60);
+const SILENCE_LIMIT: Seconds = Seconds(30 * 60);
 /// Wait after a rate limit that states no end.
-const RETRY_AFTER: Seconds = Seconds(60);
+const DEFAULT_RETRY_AFTER: Seconds = Seconds(60);
 const HOUR_MS: i64 = 60 * 60 * 1_000;
 
 /// Limits of a run; `None` is unlimited.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Breakers {
+pub struct CircuitBreakers {
     /// Agent starts per hour, all work together.
     pub starts_per_hour: Option<usize>,
     /// Turns of one piece of work.
@@ -30,22 +30,22 @@ pub struct Breakers {
     pub retry_after_ms: i64,
 }
 
-impl Breakers {
+impl CircuitBreakers {
     /// Takes the limits from a project's settings.
-    pub fn of(limits: &RunLimits) -> Breakers {
-        Breakers {
+    pub fn from_limits(limits: &RunLimits) -> CircuitBreakers {
+        CircuitBreakers {
             starts_per_hour: limits.runs_per_hour,
             turns: limits.turns.map(u64::from),
             tokens: limits.tokens,
             usd: limits.usd,
             worked_ms: limits.wall_time.map(Seconds::as_ms),
-            silent_ms: limits.no_progress.unwrap_or(SILENT).as_ms(),
-            retry_after_ms: limits.retry_after.unwrap_or(RETRY_AFTER).as_ms(),
+            silent_ms: limits.no_progress.unwrap_or(SILENCE_LIMIT).as_ms(),
+            retry_after_ms: limits.retry_after.unwrap_or(DEFAULT_RETRY_AFTER).as_ms(),
         }
     }
 
     /// Returns the limit that is reached, if any.
-    pub fn tripped(&self, used: &Used, worked_ms: i64) -> Option<Spent> {
+    pub fn exceeded_limit(&self, used: &AttemptUsage, worked_ms: i64) -> Option<Spent> {
         let turns = self.turns.filter(|max| used.turns >= *max);
         let tokens = self.tokens.filter(|max| used.tokens >= *max);
         let usd = self.usd.filter(|max| used.usd >= *max);
@@ -55,11 +55,11 @@ impl Breakers {
             .or(usd.map(|max| Spent::Usd {
                 max: max.to_string(),
             }))
-            .or(self.worked_out(worked_ms))
+            .or(self.exceeded_working_time(worked_ms))
     }
 
     /// Returns the limit on working time if it is reached.
-    pub fn worked_out(&self, worked_ms: i64) -> Option<Spent> {
+    pub fn exceeded_working_time(&self, worked_ms: i64) -> Option<Spent> {
         let max = self.worked_ms.filter(|max| worked_ms >= *max)?;
         let seconds = max / 1_000;
         Some(Spent::Worked { seconds })
@@ -68,53 +68,60 @@ impl Breakers {
 
 /// Agent starts of the last hour, including those that earlier runs recorded.
 #[derive(Debug)]
-pub struct Starts {
+pub struct StartWindow {
     max: Option<usize>,
-    at: VecDeque<i64>,
+    started_ms: VecDeque<i64>,
 }
 
-impl Starts {
+impl StartWindow {
     /// Creates the window with the starts known from earlier runs.
-    pub fn new(max: Option<usize>, mut earlier: Vec<i64>) -> Starts {
+    pub fn new(max: Option<usize>, mut earlier: Vec<i64>) -> StartWindow {
         earlier.sort_unstable();
         let at = earlier.into();
-        Starts { max, at }
+        StartWindow {
+            max,
+            started_ms: at,
+        }
     }
 
     /// Counts one more start.
-    pub fn begun(&mut self, now: i64) {
+    pub fn record_start(&mut self, now: i64) {
         // They are counted only if they are limited.
         if self.max.is_some() {
-            self.at.push_back(now);
+            self.started_ms.push_back(now);
         }
     }
 
     /// Returns when one more start is allowed if none is now; `due` others come before it.
     pub fn full_until(&mut self, now: i64, due: usize) -> Option<i64> {
-        self.forget(now);
-        let max = self.max.filter(|max| self.at.len() + due >= *max)?;
+        self.drop_expired(now);
+        let max = self.max.filter(|max| self.started_ms.len() + due >= *max)?;
         // With no start in the window nothing frees a place: the limit is 0, or others come before
         // it.
-        let freeing = self.at.len().saturating_sub(max);
-        let first = self.at.get(freeing).copied().unwrap_or(now);
+        let freeing = self.started_ms.len().saturating_sub(max);
+        let first = self.started_ms.get(freeing).copied().unwrap_or(now);
         Some(first + HOUR_MS)
     }
 
     /// Drops starts that are older than an hour.
-    pub fn forget(&mut self, now: i64) {
-        while self.at.front().is_some_and(|at| *at + HOUR_MS <= now) {
-            self.at.pop_front();
+    pub fn drop_expired(&mut self, now: i64) {
+        while self
+            .started_ms
+            .front()
+            .is_some_and(|at| *at + HOUR_MS <= now)
+        {
+            self.started_ms.pop_front();
         }
     }
 
     /// Returns when the oldest start leaves the window.
-    pub fn wakes_ms(&self) -> Option<i64> {
-        self.at.front().map(|first| first + HOUR_MS)
+    pub fn next_expiry_ms(&self) -> Option<i64> {
+        self.started_ms.front().map(|first| first + HOUR_MS)
     }
 }
 
 /// Adds a start to those of one piece of work and drops those older than an hour.
-pub fn one_more(starts: &mut Vec<i64>, now: i64) {
+pub fn add_start(starts: &mut Vec<i64>, now: i64) {
     starts.retain(|at| *at + HOUR_MS > now);
     starts.push(now);
 }
@@ -125,16 +132,16 @@ mod tests {
 
     #[test]
     fn the_starts_of_an_hour_are_those_of_earlier_runs_too() {
-        let mut starts = Starts::new(Some(3), vec![2_000, 0]);
+        let mut starts = StartWindow::new(Some(3), vec![2_000, 0]);
         assert_eq!(starts.full_until(10_000, 0), None);
         assert_eq!(starts.full_until(10_000, 1), Some(HOUR_MS));
-        starts.begun(10_000);
+        starts.record_start(10_000);
         assert_eq!(starts.full_until(10_000, 0), Some(HOUR_MS));
         assert_eq!(starts.full_until(HOUR_MS, 0), None);
         assert_eq!(starts.full_until(HOUR_MS, 1), Some(HOUR_MS + 2_000));
-        let mut none = Starts::new(None, vec![0; 99]);
+        let mut none = StartWindow::new(None, vec![0; 99]);
         assert_eq!(none.full_until(0, 99), None);
-        let mut never = Starts::new(Some(0), Vec::new());
+        let mut never = StartWindow::new(Some(0), Vec::new());
         assert_eq!(never.full_until(5, 0), Some(HOUR_MS + 5));
     }
 }

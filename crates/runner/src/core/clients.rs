@@ -1,6 +1,6 @@
 //! Agent clients that can be started: the built-in ones and those that a person configured.
 
-use super::attempts::{Voice, prompt, raw};
+use super::attempts::{OutputProtocol, prompt_message, raw_message};
 use bowline_engine::{Context, Error};
 use bowline_formats::agents::AgentProtocol;
 use bowline_formats::agents::launch::{self, ClientSession};
@@ -10,24 +10,24 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 /// Variables that every agent gets if they are set.
-const VARIABLES: [&str; 9] = [
+const COMMON_VARIABLES: [&str; 9] = [
     "PATH", "HOME", "LANG", "LC_ALL", "TERM", "USER", "LOGNAME", "SHELL", "TMPDIR",
 ];
 
 /// Names of the built-in clients.
-pub const KNOWN: [&str; 5] = ["claude", "codex", "gemini", "opencode", "scripted"];
+pub const BUILT_IN_CLIENTS: [&str; 5] = ["claude", "codex", "gemini", "opencode", "scripted"];
 
 /// Client used if neither the caller nor the settings name one.
-const USUAL: &str = "claude";
+const DEFAULT_CLIENT: &str = "claude";
 
 /// A program that runs an agent, with its protocol, arguments and environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Client {
+pub struct ClientProgram {
     /// Name in the settings, or of the built-in client.
     pub name: String,
     /// Protocol of its output and input.
     pub protocol: AgentProtocol,
-    how: How,
+    template: CommandTemplate,
     /// Names of variables that it gets; a trailing `*` matches any rest.
     env: Vec<String>,
     /// Additional arguments of a built-in client: its model, and what a person configured.
@@ -35,7 +35,7 @@ pub struct Client {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum How {
+enum CommandTemplate {
     Claude,
     Codex,
     /// The whole command line, with placeholders.
@@ -44,7 +44,7 @@ enum How {
 
 /// Describes one start of a client.
 #[derive(Debug, Clone, Copy)]
-pub struct Ask<'a> {
+pub struct LaunchRequest<'a> {
     /// Text of the prompt.
     pub prompt: &'a str,
     /// File that holds the same prompt.
@@ -60,38 +60,38 @@ pub struct Ask<'a> {
 }
 
 /// Command line and first input of a started client.
-pub struct Call {
+pub struct LaunchCommand {
     /// Program and arguments.
     pub command: Vec<String>,
     /// First message on standard input.
-    pub first: Option<super::attempts::Message>,
+    pub first_message: Option<super::attempts::AgentMessage>,
     /// True if standard input is closed after the first message.
     pub close_input: bool,
     /// Session to resume, for protocols that name it in a message and not in the arguments.
     pub session: Option<String>,
     /// Protocol of its output and input.
-    pub voice: Voice,
+    pub output_protocol: OutputProtocol,
 }
 
-impl Client {
+impl ClientProgram {
     /// Returns the client of a name: configured in the settings, or built in. `myself` is the path
     /// of this program.
-    pub fn named(name: &str, settings: &BowlineSettings, myself: &Path) -> Option<Client> {
+    pub fn named(name: &str, settings: &BowlineSettings, myself: &Path) -> Option<ClientProgram> {
         let Some(agent) = settings.agent.get(name) else {
-            return Client::built_in(name, myself);
+            return ClientProgram::built_in(name, myself);
         };
         let Some(client) = agent.client else {
-            return Some(Client {
+            return Some(ClientProgram {
                 name: name.to_owned(),
                 protocol: agent.protocol.unwrap_or_default(),
-                how: How::Command(agent.command.clone()),
+                template: CommandTemplate::Command(agent.command.clone()),
                 env: agent.env.clone(),
                 options: Vec::new(),
             });
         };
         let model = client.model_flag().zip(agent.model.as_ref());
         let model = model.map(|(flag, model)| [flag.to_owned(), model.clone()]);
-        let mut known = Client::built_in(client.name(), myself)?;
+        let mut known = ClientProgram::built_in(client.name(), myself)?;
         known.name = name.to_owned();
         known.env.extend(agent.env.iter().cloned());
         known.options = model.into_iter().flatten().collect();
@@ -100,13 +100,15 @@ impl Client {
     }
 
     /// Returns the built-in client of a name.
-    fn built_in(name: &str, myself: &Path) -> Option<Client> {
-        let words = |words: &[&str]| How::Command(words.iter().map(|&it| it.to_owned()).collect());
+    fn built_in(name: &str, myself: &Path) -> Option<ClientProgram> {
+        let words = |words: &[&str]| {
+            CommandTemplate::Command(words.iter().map(|&it| it.to_owned()).collect())
+        };
         let me = myself.to_string_lossy();
-        let (protocol, how, env): (AgentProtocol, How, &[&str]) = match name {
+        let (protocol, how, env): (AgentProtocol, CommandTemplate, &[&str]) = match name {
             "claude" => (
                 AgentProtocol::ClaudeStreamJson,
-                How::Claude,
+                CommandTemplate::Claude,
                 &[
                     "ANTHROPIC_*",
                     "CLAUDE_CONFIG_DIR",
@@ -115,7 +117,7 @@ impl Client {
             ),
             "codex" => (
                 AgentProtocol::CodexJson,
-                How::Codex,
+                CommandTemplate::Codex,
                 &["OPENAI_*", "CODEX_HOME", "CODEX_API_KEY"],
             ),
             "gemini" => (
@@ -131,10 +133,10 @@ impl Client {
             "scripted" => (AgentProtocol::Markers, words(&[&me, "scripted"]), &[]),
             _ => return None,
         };
-        Some(Client {
+        Some(ClientProgram {
             name: name.to_owned(),
             protocol,
-            how,
+            template: how,
             env: env.iter().map(|&it| it.to_owned()).collect(),
             options: Vec::new(),
         })
@@ -142,23 +144,23 @@ impl Client {
 
     /// Chooses a client: the one named for everything, the one of a role, or the default. A role
     /// need not be a client; the error is the name of a client that does not exist.
-    pub fn chosen(
+    pub fn choose_client(
         settings: &BowlineSettings,
         named: Option<&str>,
         role: Option<&str>,
-    ) -> Result<Client, String> {
+    ) -> Result<ClientProgram, String> {
         let me = std::env::current_exe().unwrap_or_default();
-        let of = |name: &str| Client::named(name, settings, &me);
+        let of = |name: &str| ClientProgram::named(name, settings, &me);
         if let (None, Some(client)) = (named, role.and_then(of)) {
             return Ok(client);
         }
         let name = named.or(settings.defaults.agent.as_deref());
-        let name = name.unwrap_or(USUAL);
+        let name = name.unwrap_or(DEFAULT_CLIENT);
         of(name).ok_or_else(|| name.to_owned())
     }
 
     /// True if the client takes messages while it runs.
-    pub fn talks(&self) -> bool {
+    pub fn accepts_input(&self) -> bool {
         match self.protocol {
             AgentProtocol::Markers | AgentProtocol::CodexJson => false,
             AgentProtocol::ClaudeStreamJson | AgentProtocol::Acp => true,
@@ -167,11 +169,11 @@ impl Client {
 
     /// Returns program and arguments as configured, before placeholders are filled and options
     /// added.
-    pub fn words(&self) -> Vec<String> {
-        match &self.how {
-            How::Claude => vec!["claude".to_owned()],
-            How::Codex => vec!["codex".to_owned()],
-            How::Command(words) => words.clone(),
+    pub fn command_words(&self) -> Vec<String> {
+        match &self.template {
+            CommandTemplate::Claude => vec!["claude".to_owned()],
+            CommandTemplate::Codex => vec!["codex".to_owned()],
+            CommandTemplate::Command(words) => words.clone(),
         }
     }
 
@@ -182,7 +184,7 @@ impl Client {
         context: &Context,
         settings: &BowlineSettings,
     ) -> Result<(), Error> {
-        let words = self.words();
+        let words = self.command_words();
         let Some(program) = words.first().filter(|word| !word.contains('{')) else {
             return Ok(());
         };
@@ -209,17 +211,18 @@ impl Client {
         ours: impl Iterator<Item = (String, String)>,
         settings: &BowlineSettings,
     ) -> BTreeMap<String, String> {
-        ours.filter(|(name, _)| self.gets(name, settings)).collect()
+        ours.filter(|(name, _)| self.receives_variable(name, settings))
+            .collect()
     }
 
     /// True if the client gets a variable.
-    fn gets(&self, variable: &str, settings: &BowlineSettings) -> bool {
-        for_everybody(variable, settings) || named(variable, &self.env)
+    fn receives_variable(&self, variable: &str, settings: &BowlineSettings) -> bool {
+        is_common_variable(variable, settings) || named(variable, &self.env)
     }
 
     /// Builds the command line and the first input for a start.
-    pub fn call(&self, ask: &Ask<'_>) -> Call {
-        let voice = Voice {
+    pub fn launch_command(&self, ask: &LaunchRequest<'_>) -> LaunchCommand {
+        let voice = OutputProtocol {
             protocol: self.protocol,
             nonce: None,
         };
@@ -228,45 +231,47 @@ impl Client {
             None => ClientSession::New { id: None },
         };
         let text = ask.prompt.to_owned();
-        match &self.how {
-            How::Claude => Call {
+        match &self.template {
+            CommandTemplate::Claude => LaunchCommand {
                 command: with_program(
                     "claude",
                     launch::claude_arguments(conversation, &self.options),
                 ),
-                first: Some(prompt(text)),
+                first_message: Some(prompt_message(text)),
                 close_input: false,
                 session: None,
-                voice,
+                output_protocol: voice,
             },
-            How::Codex => Call {
+            CommandTemplate::Codex => LaunchCommand {
                 command: with_program(
                     "codex",
                     launch::codex_arguments(conversation, &self.options, &text),
                 ),
-                first: None,
+                first_message: None,
                 close_input: true,
                 session: None,
-                voice,
+                output_protocol: voice,
             },
-            How::Command(words) => {
-                let filled = words.iter().map(|word| filled(word, ask));
+            CommandTemplate::Command(words) => {
+                let filled = words.iter().map(|word| fill_word(word, ask));
                 let filled = filled.chain(self.options.iter().cloned());
                 let named = words.iter().any(|word| word.contains("{prompt"));
                 let first = match (named, self.protocol) {
                     (true, _) | (false, AgentProtocol::CodexJson) => None,
-                    (false, AgentProtocol::Markers) => Some(raw(ended(text))),
+                    (false, AgentProtocol::Markers) => {
+                        Some(raw_message(with_trailing_newline(text)))
+                    }
                     (false, AgentProtocol::ClaudeStreamJson | AgentProtocol::Acp) => {
-                        Some(prompt(text))
+                        Some(prompt_message(text))
                     }
                 };
                 let acp = self.protocol == AgentProtocol::Acp;
-                Call {
+                LaunchCommand {
                     command: filled.collect(),
-                    first,
-                    close_input: !self.talks(),
+                    first_message: first,
+                    close_input: !self.accepts_input(),
                     session: ask.session.filter(|_| acp).map(str::to_owned),
-                    voice,
+                    output_protocol: voice,
                 }
             }
         }
@@ -279,12 +284,12 @@ pub fn environment(
     ours: impl Iterator<Item = (String, String)>,
     settings: &BowlineSettings,
 ) -> BTreeMap<String, String> {
-    ours.filter(|(name, _)| for_everybody(name, settings))
+    ours.filter(|(name, _)| is_common_variable(name, settings))
         .collect()
 }
 
-fn for_everybody(variable: &str, settings: &BowlineSettings) -> bool {
-    VARIABLES.contains(&variable)
+fn is_common_variable(variable: &str, settings: &BowlineSettings) -> bool {
+    COMMON_VARIABLES.contains(&variable)
         || variable.starts_with("XDG_")
         || named(variable, &settings.defaults.env)
 }
@@ -307,7 +312,7 @@ fn with_program(program: &str, arguments: Vec<String>) -> Vec<String> {
     command
 }
 
-fn ended(mut text: String) -> String {
+fn with_trailing_newline(mut text: String) -> String {
     if !text.ends_with('\n') {
         text.push('\n');
     }
@@ -315,8 +320,8 @@ fn ended(mut text: String) -> String {
 }
 
 /// Fills the placeholders in one word of a command line.
-fn filled(word: &str, ask: &Ask<'_>) -> String {
-    fill(
+fn fill_word(word: &str, ask: &LaunchRequest<'_>) -> String {
+    fill_template(
         word,
         &[
             ("{prompt_file}", &ask.prompt_file.to_string_lossy()),
@@ -329,7 +334,7 @@ fn filled(word: &str, ask: &Ask<'_>) -> String {
 }
 
 /// Fills a template in one pass: placeholders inside of a value are not filled again.
-pub(crate) fn fill(template: &str, values: &[(&str, &str)]) -> String {
+pub(crate) fn fill_template(template: &str, values: &[(&str, &str)]) -> String {
     let mut text = String::new();
     let mut rest = template;
     while let Some(at) = rest.find('{') {
@@ -354,8 +359,8 @@ mod tests {
     #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
     use super::*;
 
-    fn ask(prompt: &str) -> Ask<'_> {
-        Ask {
+    fn ask(prompt: &str) -> LaunchRequest<'_> {
+        LaunchRequest {
             prompt,
             prompt_file: Path::new("/p/file"),
             workspace: Path::new("/w"),
@@ -368,9 +373,9 @@ mod tests {
     #[test]
     fn placeholders_are_filled_once() {
         let asked = ask("say {phase} {x}");
-        assert_eq!(filled("--p={prompt}", &asked), "--p=say {phase} {x}");
+        assert_eq!(fill_word("--p={prompt}", &asked), "--p=say {phase} {x}");
         assert_eq!(
-            filled("{task_id}@{workspace}:{phase}{", &asked),
+            fill_word("{task_id}@{workspace}:{phase}{", &asked),
             "T1.1@/w:1{"
         );
     }
@@ -380,23 +385,32 @@ mod tests {
         let text = "[agent.claude]\ncommand = [\"mine\", \"{prompt_file}\"]\nenv = [\"MY_*\"]\n";
         let settings = BowlineSettings::parse(text).unwrap();
         let me = Path::new("/bin/bowline");
-        let client = Client::named("claude", &settings, me).unwrap();
+        let client = ClientProgram::named("claude", &settings, me).unwrap();
         assert_eq!(client.protocol, AgentProtocol::Markers);
-        assert_eq!(client.call(&ask("x")).command, ["mine", "/p/file"]);
-        assert!(client.gets("MY_KEY", &settings) && client.gets("PATH", &settings));
-        assert!(!client.gets("CLAUDECODE", &settings));
-        let plain = Client::named("claude", &BowlineSettings::default(), me).unwrap();
-        let call = plain.call(&ask("x"));
+        assert_eq!(
+            client.launch_command(&ask("x")).command,
+            ["mine", "/p/file"]
+        );
+        assert!(
+            client.receives_variable("MY_KEY", &settings)
+                && client.receives_variable("PATH", &settings)
+        );
+        assert!(!client.receives_variable("CLAUDECODE", &settings));
+        let plain = ClientProgram::named("claude", &BowlineSettings::default(), me).unwrap();
+        let call = plain.launch_command(&ask("x"));
         assert_eq!(call.command[0], "claude");
-        assert!(call.first.is_some() && !call.close_input);
+        assert!(call.first_message.is_some() && !call.close_input);
         let text = "[agent.big]\nclient = \"claude\"\nmodel = \"opus\"\nargs = [\"--effort\", \"high\"]\n\
                     [agent.o]\nclient = \"codex\"\nmodel = \"o9\"\n[agent.g]\nclient = \"gemini\"\nmodel = \"g3\"\n";
         let described = BowlineSettings::parse(text).unwrap();
         let command = |name: &str, session| {
-            let client = Client::named(name, &described, me).unwrap();
+            let client = ClientProgram::named(name, &described, me).unwrap();
             assert_eq!(client.name, name);
             let asked = ask("x");
-            client.call(&Ask { session, ..asked }).command.join(" ")
+            client
+                .launch_command(&LaunchRequest { session, ..asked })
+                .command
+                .join(" ")
         };
         let options = "--model opus --effort high";
         assert!(
@@ -415,6 +429,9 @@ mod tests {
             "{codex}"
         );
         assert_eq!(command("g", None), "gemini --acp --model g3");
-        assert_eq!(Client::named("backend-specialist", &settings, me), None);
+        assert_eq!(
+            ClientProgram::named("backend-specialist", &settings, me),
+            None
+        );
     }
 }

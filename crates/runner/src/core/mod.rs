@@ -1,16 +1,16 @@
 //! Shared parts of every kind of work that runs agents. Nothing here depends on a particular kind.
 
+pub mod attempt_record;
 pub mod attempts;
 pub mod breakers;
+pub mod cleanup;
 pub mod clients;
-pub mod crew;
-pub mod hearing;
-pub mod ladder;
-pub mod note;
-pub mod stopper;
+pub mod failure;
+pub mod output_parser;
+pub mod retry;
+pub mod state_file_runner;
+pub mod stop_handle;
 pub mod text;
-pub mod tidy;
-pub mod why;
 
 /// Exit code of a process that cannot continue.
 const EXIT_FAILURE: i32 = 70;
@@ -40,6 +40,6 @@ pub fn error_chain(error: &dyn std::error::Error) -> String {
 
 /// Quotes a word for a POSIX shell. Always in quotes: unquoted, some words are keywords or set a
 /// variable.
-pub(crate) fn quoted(word: &str) -> String {
+pub(crate) fn shell_quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }

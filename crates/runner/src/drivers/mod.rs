@@ -6,8 +6,10 @@ pub mod memory;
 mod prompts;
 pub mod thinking;
 
-use crate::core::clients::Client;
-use crate::core::crew::{Parts, Rules, Screen, Unit, Work};
+use crate::core::clients::ClientProgram;
+use crate::core::state_file_runner::{
+    RunnerParts, StateFileWork, WorkLimits, WorkScreen, WorkUnit,
+};
 use bowline_engine::agent_run_lock::AgentRunLock;
 use bowline_engine::files::KnownFile;
 use bowline_engine::words::system_cause;
@@ -19,7 +21,7 @@ use std::path::Path;
 
 /// A unit that a run would start first, with its agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Would {
+pub struct PlannedStart {
     /// Name of the unit for people.
     pub id: String,
     /// Name of the client.
@@ -42,24 +44,24 @@ pub fn settings_at(folder: &Path) -> Result<BowlineSettings, Error> {
     BowlineSettings::parse(&text).map_err(|fault| Error::BadSettings { path, fault })
 }
 
-fn client(
+fn choose_client(
     settings: &BowlineSettings,
     named: Option<&str>,
     role: Option<&str>,
-) -> Result<Client, Error> {
-    Client::chosen(settings, named, role).map_err(|name| Error::NoAgent { name })
+) -> Result<ClientProgram, Error> {
+    ClientProgram::choose_client(settings, named, role).map_err(|name| Error::NoAgent { name })
 }
 
 /// Collects everything a run on a state file is made of. Fails if another run holds the file.
-fn parts<'s>(
+fn runner_parts<'s>(
     context: &Context,
     file: &KnownFile,
     (identity, name): (String, String),
     settings: &BowlineSettings,
-    rules: Rules,
-    screen: &'s mut dyn Screen,
-) -> Result<Parts<'s>, Error> {
-    Ok(Parts {
+    rules: WorkLimits,
+    screen: &'s mut dyn WorkScreen,
+) -> Result<RunnerParts<'s>, Error> {
+    Ok(RunnerParts {
         context: context.clone(),
         place: AgentRunLock::acquire(context, file)?,
         identity,
@@ -71,11 +73,14 @@ fn parts<'s>(
 }
 
 /// Returns the units that a run would start now; changes nothing.
-fn would_start<W: Work>(mut work: W, parallel: usize) -> Result<Vec<Would>, Error> {
-    let units: Vec<Unit> = work.ready()?.into_iter().take(parallel).collect();
-    let would = |unit: Unit| {
-        let agent = work.client(&unit)?.name;
-        Ok(Would { id: unit.id, agent })
+fn planned_units<W: StateFileWork>(
+    mut work: W,
+    parallel: usize,
+) -> Result<Vec<PlannedStart>, Error> {
+    let units: Vec<WorkUnit> = work.ready_units()?.into_iter().take(parallel).collect();
+    let would = |unit: WorkUnit| {
+        let agent = work.unit_client(&unit)?.name;
+        Ok(PlannedStart { id: unit.id, agent })
     };
     units.into_iter().map(would).collect()
 }

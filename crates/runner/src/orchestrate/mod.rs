@@ -1,37 +1,42 @@
 //! Implements `bowline orchestrate run`: agents work off a plan, each task in its own worktree, and
 //! the tasks land one after the other.
 
-mod announcer;
-pub mod by_hand;
+mod announcements;
+mod capacity;
 mod conductor;
-pub mod door;
-mod hearing;
-mod jobs;
-mod ledger;
+pub mod control_socket;
+mod execute;
+mod git_workers;
 mod logs;
-mod note;
-mod orders;
+pub mod manual;
 mod ports;
 mod prompt;
-mod real;
-mod rehearsal;
 mod repo;
 mod report;
 mod run;
-mod space;
+mod run_journal;
+mod run_simulation;
+mod runtime;
+mod task_output;
+mod task_record;
 
-pub use crate::core::why::Why;
-pub use announcer::announcement;
-pub use conductor::{Conductor, Ended, Rules};
-pub use ledger::Ledger;
-pub use logs::logs;
-pub use note::{Failure, Note, Stage, Used};
+pub use crate::core::failure::FailureReason;
+pub use announcements::render_announcement;
+pub use conductor::{Conductor, RunOutcome, RunRules};
+pub use logs::attempt_logs;
 pub use ports::{
-    Event, Job, Landed, Life, Overlap, PhaseEnded, Ports, Shortage, Told, Trouble, Wish,
+    ConductorEvent, ConductorPorts, FileOverlap, GitJob, LandOutcome, PhaseOutcome,
+    ResourceShortage, RunError, RunNotice, RunRequest, TaskAgentEvent,
 };
-pub use rehearsal::{Odds, Rehearsed, rehearse, rehearse_from};
-pub use repo::{Customs, Forecasts, Kept, PhasePlace, Prepared, Proposals, Repo, TaskPlace};
+pub use repo::{
+    ForecastCache, KeptWorktree, PhasePlace, PullRequestCommands, RepoSettings, RunRepo, TaskPlace,
+    WorktreeOutcome,
+};
 pub use report::{
-    FailedTask, PhaseView, Progress, Prospect, Rehearsal, Report, View, prospect, would_start,
+    FailedTask, PhaseProgress, PlanProgress, RunReport, RunView, SimulationOptions,
+    SimulationSummary, ready_tasks, simulate_runs,
 };
-pub use run::{Options, Screen, rules, run, settings_of};
+pub use run::{RunOptions, RunScreen, read_settings, run, run_rules};
+pub use run_journal::RunJournal;
+pub use run_simulation::{FailureOdds, SimulatedRun, simulate_from, simulate_run};
+pub use task_record::{AttemptFailure, AttemptUsage, TaskRecord, TaskStage};

@@ -1,24 +1,24 @@
 //! The interface between the conductor and everything outside of it: events, orders and notices.
 //! Real runs and simulated ones implement it.
 
-use super::note::Note;
-use super::repo::Prepared;
-use crate::core::hearing::Word;
-use crate::core::why::Why;
+use super::repo::WorktreeOutcome;
+use super::task_record::TaskRecord;
+use crate::core::failure::FailureReason;
+use crate::core::output_parser::OutputSignal;
 use bowline_engine::machines::orchestrate::{
     Command, Effect, NodeId, OrchestrationState, PhaseEnd,
 };
 use bowline_engine::supervisor::WantedState;
 
 /// An error that ends the whole run, such as a state file that cannot be written.
-pub type Trouble = bowline_engine::Error;
+pub type RunError = bowline_engine::Error;
 
 /// A slow operation, run by a worker; it may be requested again after a crash. Most are answered
 /// by an [`Event`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Job {
+pub enum GitJob {
     /// Create or reuse the worktree of a task.
-    Room {
+    PrepareWorktree {
         id: NodeId,
         /// Merge the phase's branch into it.
         merge: bool,
@@ -31,7 +31,7 @@ pub enum Job {
     Land {
         id: NodeId,
         /// Files reserved by tasks that met a conflict in them and land first.
-        reserved: Vec<Overlap>,
+        reserved: Vec<FileOverlap>,
     },
     /// Clean up after a task that has landed or was given up. Answered by no event.
     Clean { id: NodeId },
@@ -43,7 +43,7 @@ pub enum Job {
 
 /// The outcome of an attempt to land a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Landed {
+pub enum LandOutcome {
     /// It is on the branch, now or from before.
     Done,
     /// It conflicts with what landed before it.
@@ -57,22 +57,22 @@ pub enum Landed {
     /// It changes files reserved by other tasks; it is tried again when these have landed.
     Held {
         /// The reservations in question.
-        by: Vec<Overlap>,
+        by: Vec<FileOverlap>,
     },
     /// The evidence command failed on the tree that would have landed.
     Red {
         /// Exit status of the command, and the end of its output.
-        why: Why,
+        why: FailureReason,
     },
     /// The work cannot land as it is.
-    Unfit { why: Why },
+    Unfit { why: FailureReason },
     /// Git fails in the task's worktree.
     Broken {
         /// The error of git, and what the agent can do about it.
-        why: Why,
+        why: FailureReason,
     },
     /// A person has to remove an obstacle; it is tried again later.
-    Blocked { why: Why },
+    Blocked { why: FailureReason },
     /// Its pull request is open; it is looked at again later.
     Proposed {
         /// Address of the pull request.
@@ -81,18 +81,18 @@ pub enum Landed {
     /// Reviewers or checks of the pull request ask for changes.
     SentBack {
         /// The review comments or the log of the check.
-        why: Why,
+        why: FailureReason,
     },
     /// The pull request was closed without a merge.
     Declined {
         /// The review comments.
-        why: Why,
+        why: FailureReason,
     },
 }
 
 /// Files in which a task conflicts with another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Overlap {
+pub struct FileOverlap {
     /// The other task.
     pub with: NodeId,
     pub paths: Vec<String>,
@@ -100,7 +100,7 @@ pub struct Overlap {
 
 /// A resource that the machine has too little of for one more agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shortage {
+pub enum ResourceShortage {
     Memory {
         /// In megabytes.
         free: u64,
@@ -117,13 +117,13 @@ pub enum Shortage {
     Inodes { free: u64, wanted: u64 },
 }
 
-impl std::fmt::Display for Shortage {
+impl std::fmt::Display for ResourceShortage {
     /// Writes the form that the log of a run has.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (name, free, wanted) = match self {
-            Shortage::Memory { free, wanted } => ("Memory", free, wanted),
-            Shortage::Disk { free, wanted } => ("Disk", free, wanted),
-            Shortage::Inodes { free, wanted } => ("Inodes", free, wanted),
+            ResourceShortage::Memory { free, wanted } => ("Memory", free, wanted),
+            ResourceShortage::Disk { free, wanted } => ("Disk", free, wanted),
+            ResourceShortage::Inodes { free, wanted } => ("Inodes", free, wanted),
         };
         write!(f, "{name} {{ free: {free}, wanted: {wanted} }}")
     }
@@ -131,29 +131,29 @@ impl std::fmt::Display for Shortage {
 
 /// The outcome of an attempt to finish a phase.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PhaseEnded {
+pub enum PhaseOutcome {
     /// The phase has ended, landed or not.
     Ended {
         end: PhaseEnd,
         /// The reason, if it did not land.
-        why: Option<Why>,
+        why: Option<FailureReason>,
     },
     /// A person has to remove an obstacle; it is tried again later.
-    Blocked { why: Why },
+    Blocked { why: FailureReason },
     /// Tasks of the phase have landed but are no longer on its branch.
     LandingsGone {
         /// The tasks, and the command that restores them.
-        why: Why,
+        why: FailureReason,
     },
 }
 
 /// An event of one attempt.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Life {
+pub enum TaskAgentEvent {
     /// The agent runs.
     Running,
     /// The agent's output contained signals.
-    Said(Vec<Word>),
+    Signals(Vec<OutputSignal>),
     /// The agent exited.
     Exited {
         /// None if it was killed by a signal.
@@ -166,15 +166,15 @@ pub enum Life {
     /// Its shim is gone, and its exit code is unknown.
     Lost,
     /// The attempt never started.
-    NotBegun {
+    NeverStarted {
         /// None if the reason is unknown.
-        why: Option<Why>,
+        why: Option<FailureReason>,
     },
 }
 
 /// A request to the run from outside.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wish {
+pub enum RunRequest {
     /// Start nothing new, and pause the agents.
     Pause,
     /// Continue after a pause.
@@ -189,31 +189,34 @@ pub enum Wish {
 
 /// An event for the conductor.
 #[derive(Debug)]
-pub enum Event {
+pub enum ConductorEvent {
     /// The worktree of a task is ready, or could not be prepared.
-    Room { id: NodeId, prepared: Prepared },
+    WorktreePrepared {
+        id: NodeId,
+        prepared: WorktreeOutcome,
+    },
     /// An attempt has news.
     Attempt {
         id: NodeId,
         /// The number of the attempt.
         number: u32,
-        life: Life,
+        event: TaskAgentEvent,
     },
     /// An attempt to land a task has ended.
-    Landed { id: NodeId, outcome: Landed },
+    Landed { id: NodeId, outcome: LandOutcome },
     /// The overlaps of a task were predicted.
     Forecast {
         id: NodeId,
         /// The other tasks that it conflicts with.
-        overlaps: Vec<Overlap>,
+        overlaps: Vec<FileOverlap>,
     },
     /// An attempt to finish a phase has ended.
-    PhaseEnded { phase: u32, outcome: PhaseEnded },
+    PhaseEnded { phase: u32, outcome: PhaseOutcome },
 }
 
 /// A notice for people while a run goes on.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Told {
+pub enum RunNotice {
     /// An attempt was started.
     Begun {
         id: NodeId,
@@ -227,7 +230,7 @@ pub enum Told {
     /// An attempt failed.
     Failed {
         id: NodeId,
-        why: Why,
+        why: FailureReason,
         /// The task is retried.
         again: bool,
     },
@@ -238,7 +241,7 @@ pub enum Told {
         seconds: i64,
     },
     /// A landing is blocked.
-    Waits { why: Why },
+    Waits { why: FailureReason },
     /// The run was asked to leave; asked again, it ends its agents too.
     Leaving,
     /// Worktrees that an earlier run left are being removed.
@@ -248,9 +251,9 @@ pub enum Told {
         bytes: u64,
     },
     /// No more tasks are started while the machine is short of a resource.
-    Short(Shortage),
+    Short(ResourceShortage),
     /// Two tasks are about to change the same files.
-    Overlap { id: NodeId, overlap: Overlap },
+    Overlap { id: NodeId, overlap: FileOverlap },
     /// The client of a task has sent no valid message since it was started.
     NothingValid {
         id: NodeId,
@@ -272,48 +275,48 @@ pub enum Told {
     /// A phase has landed on the target branch.
     PhaseDone { phase: u32 },
     /// A phase did not land.
-    PhaseNotLanded { phase: u32, why: Why },
+    PhaseNotLanded { phase: u32, why: FailureReason },
 }
 
 /// Everything outside of the conductor's decisions.
-pub trait Ports {
+pub trait ConductorPorts {
     /// Returns the time in milliseconds since 1970.
     fn now_ms(&self) -> i64;
     /// Returns the current state of the run.
-    fn run(&self) -> &OrchestrationState;
+    fn run_state(&self) -> &OrchestrationState;
     /// Applies a command; it is durable before anything that follows from it is done.
-    fn commit(&mut self, command: Command) -> Result<Vec<Effect>, Trouble>;
+    fn apply_command(&mut self, command: Command) -> Result<Vec<Effect>, RunError>;
     /// Returns a resource that the machine has too little of for one more agent.
-    fn shortage(&mut self) -> Option<Shortage>;
+    fn resource_shortage(&mut self) -> Option<ResourceShortage>;
     /// Returns the files and folders that a task declares to change.
-    fn touches(&self, id: &NodeId) -> Vec<String>;
+    fn declared_paths(&self, id: &NodeId) -> Vec<String>;
     /// Returns the note of a task.
-    fn note(&mut self, id: &NodeId) -> Note;
+    fn task_record(&mut self, id: &NodeId) -> TaskRecord;
     /// Returns the starts of agents within the last hour, as far as the notes have them.
-    fn starts(&self) -> Vec<i64>;
+    fn recorded_starts(&self) -> Vec<i64>;
     /// Stores a note; it is durable before anything that follows from it is done.
-    fn remember(&mut self, id: &NodeId, note: &Note) -> Result<(), Trouble>;
+    fn store_record(&mut self, id: &NodeId, note: &TaskRecord) -> Result<(), RunError>;
     /// Requests a slow operation.
-    fn ask(&mut self, job: Job);
+    fn request_job(&mut self, job: GitJob);
     /// Starts the attempt of a note.
-    fn begin(&mut self, id: &NodeId, note: &Note);
+    fn request_start(&mut self, id: &NodeId, note: &TaskRecord);
     /// Attaches to the running attempt of a note.
-    fn attach(&mut self, id: &NodeId, note: &Note);
+    fn request_attach(&mut self, id: &NodeId, note: &TaskRecord);
     /// Sets the wanted state of an agent.
-    fn want(&mut self, id: &NodeId, number: u32, want: WantedState);
+    fn request_state(&mut self, id: &NodeId, number: u32, want: WantedState);
     /// Sends an agent its prompt again, in the same conversation; `false` if its client takes no
     /// input.
-    fn repeat(&mut self, id: &NodeId, number: u32) -> bool;
+    fn request_repeat(&mut self, id: &NodeId, number: u32) -> bool;
     /// Closes the input of an agent.
-    fn hang_up(&mut self, id: &NodeId, number: u32);
+    fn request_input_close(&mut self, id: &NodeId, number: u32);
     /// Returns the folder of a phase, as the state file names it.
-    fn worktree_of(&self, phase: u32) -> Option<std::sync::Arc<str>>;
+    fn phase_worktree(&self, phase: u32) -> Option<std::sync::Arc<str>>;
     /// Returns the name of the agent that would do a task. A limit of one agent holds all its
     /// tasks.
-    fn agent_of(&self, id: &NodeId) -> String;
+    fn agent_name(&self, id: &NodeId) -> String;
     /// True if the client of a task sends messages of a protocol, so that their absence is
     /// suspicious.
     fn speaks_protocol(&self, id: &NodeId) -> bool;
     /// Shows a notice to people.
-    fn tell(&mut self, told: Told);
+    fn queue_notice(&mut self, told: RunNotice);
 }

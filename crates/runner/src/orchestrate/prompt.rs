@@ -1,8 +1,8 @@
 //! Builds the prompt of a task's next attempt.
 
-use super::note::Note;
-use crate::core::ladder::{Rung, Verdict, climb};
-use crate::core::text::{begin, end};
+use super::task_record::TaskRecord;
+use crate::core::retry::{PromptDetail, RetryDecision, next_attempt};
+use crate::core::text::{first_chars, last_chars};
 use bowline_engine::formats::orchestrate::RunMode;
 use bowline_engine::formats::tasks_md::wire::TaskRequest;
 use bowline_engine::formats::tasks_md::{PlanTask, TaskId, TasksFile};
@@ -18,21 +18,21 @@ const DONE_MAX: usize = 40;
 
 /// Inputs of a prompt.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Facts<'a> {
+pub(super) struct PromptInputs<'a> {
     pub(super) project: &'a str,
     pub(super) id: &'a str,
     pub(super) plan: Option<(&'a TasksFile, &'a str)>,
     pub(super) run: &'a OrchestrationState,
-    pub(super) room: &'a Path,
+    pub(super) worktree: &'a Path,
     /// The worktree belongs to this task alone.
     pub(super) alone: bool,
     pub(super) mode: RunMode,
     pub(super) promise: &'a str,
-    pub(super) note: &'a Note,
+    pub(super) note: &'a TaskRecord,
 }
 
 /// Builds the prompt of the next attempt.
-pub(super) fn prompt(facts: &Facts<'_>) -> String {
+pub(super) fn build_prompt(facts: &PromptInputs<'_>) -> String {
     let mut out = String::new();
     let mut add = |text: &str| {
         out.push_str(text);
@@ -41,7 +41,7 @@ pub(super) fn prompt(facts: &Facts<'_>) -> String {
     let id = facts.id;
     let task = facts.plan.and_then(|(file, _)| file.task(id));
     if facts.mode == RunMode::UltraThin {
-        add(&request(facts));
+        add(&task_request(facts));
     } else {
         let title = task.map_or("", |task| &task.title);
         add(&format!("Project {}: task {id}: {title}", facts.project));
@@ -56,7 +56,7 @@ pub(super) fn prompt(facts: &Facts<'_>) -> String {
         }
         if !body.is_empty() {
             add("");
-            add(&begin(body, BODY_CHARS_MAX));
+            add(&first_chars(body, BODY_CHARS_MAX));
         }
         if facts.mode != RunMode::UltraThin {
             let phase = file.phases.iter().find(|phase| phase.number == task.phase);
@@ -73,7 +73,7 @@ pub(super) fn prompt(facts: &Facts<'_>) -> String {
         }
     }
     add("");
-    let room = facts.room.display();
+    let room = facts.worktree.display();
     add(&match facts.alone {
         true => format!(
             "Work only in {room}, which is a worktree of your own. What you leave uncommitted is committed for you. Do not tick \
@@ -81,7 +81,7 @@ pub(super) fn prompt(facts: &Facts<'_>) -> String {
         ),
         false => format!("Work only in {room}; others may work there too. Do not tick the plan."),
     });
-    again(facts.note, &mut add);
+    add_failures(facts.note, &mut add);
     add(&format!(
         "End with one line, and nothing behind it: DONE:{id} when it is done, or FAIL:{id}:reason in at most 100 characters."
     ));
@@ -117,7 +117,7 @@ fn done_before(run: &OrchestrationState, file: &TasksFile, task: &PlanTask) -> O
 }
 
 /// Describes the failures of earlier attempts, in as much detail as the retry policy asks for.
-fn again(note: &Note, add: &mut impl FnMut(&str)) {
+fn add_failures(note: &TaskRecord, add: &mut impl FnMut(&str)) {
     let marked = note.merge && !note.renewed;
     if let Some(hunks) = note.hunks.as_deref().filter(|_| marked) {
         add("");
@@ -139,22 +139,22 @@ fn again(note: &Note, add: &mut impl FnMut(&str)) {
     };
     let errors = note.failures.iter().map(|failure| failure.error.as_str());
     add("");
-    match climb(errors) {
-        Verdict::Again(Rung::Plain) => {
+    match next_attempt(errors) {
+        RetryDecision::Retry(PromptDetail::Plain) => {
             add("An earlier attempt failed with:");
-            add(&end(&last.error, ERROR_CHARS_MAX));
+            add(&last_chars(&last.error, ERROR_CHARS_MAX));
         }
-        Verdict::Again(Rung::Analyse) => {
+        RetryDecision::Retry(PromptDetail::Analyse) => {
             add(
                 "The same error came twice. Before you change anything, find out why, and write the cause down:",
             );
-            add(&end(&last.error, ERROR_CHARS_MAX));
+            add(&last_chars(&last.error, ERROR_CHARS_MAX));
         }
-        Verdict::Again(Rung::FullContext) | Verdict::GiveUp => {
+        RetryDecision::Retry(PromptDetail::FullContext) | RetryDecision::GiveUp => {
             add("The same error keeps coming. All that is known of earlier attempts:");
             for failure in &note.failures {
                 add(&format!("- attempt {}:", failure.attempt));
-                add(&end(&failure.error, ERROR_CHARS_MAX));
+                add(&last_chars(&failure.error, ERROR_CHARS_MAX));
             }
             add(
                 "Go through it systematically: reproduce it, find the first thing that is wrong, change that alone, and check.",
@@ -164,9 +164,9 @@ fn again(note: &Note, add: &mut impl FnMut(&str)) {
     add("");
 }
 
-fn request(facts: &Facts<'_>) -> String {
+fn task_request(facts: &PromptInputs<'_>) -> String {
     let request = TaskId::new(facts.id).ok().map(TaskRequest::new);
-    let path = facts.room.to_string_lossy();
+    let path = facts.worktree.to_string_lossy();
     let request = request.map(|request| request.clone().with_worktree(&path).unwrap_or(request));
     request.map_or_else(|| format!("TASK_ID:{}", facts.id), |it| it.to_string())
 }

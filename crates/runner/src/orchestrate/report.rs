@@ -1,10 +1,10 @@
 //! Reports on runs, real and simulated, in plain words and numbers, so that displays need no rules.
 
-use super::conductor::Ended;
-use super::rehearsal::{Odds, rehearse_from};
-use super::repo::Kept;
-use super::run::{Options, rules, settings_of};
-use crate::core::why::Why;
+use super::conductor::RunOutcome;
+use super::repo::KeptWorktree;
+use super::run::{RunOptions, read_settings, run_rules};
+use super::run_simulation::{FailureOdds, simulate_from};
+use crate::core::failure::FailureReason;
 use bowline_engine::formats::orchestrate::RunMode;
 use bowline_engine::machines::orchestrate::{
     NextWork, NodeId, NodeStatus, OrchestrationLimits, OrchestrationState, next_work,
@@ -19,14 +19,14 @@ const WORST_MAX: usize = 5;
 
 /// Completed tasks of all tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
+pub struct PlanProgress {
     pub done: usize,
     pub total: usize,
 }
 
-impl Progress {
-    pub(super) fn of(run: &OrchestrationState) -> Progress {
-        Progress {
+impl PlanProgress {
+    pub(super) fn from_run(run: &OrchestrationState) -> PlanProgress {
+        PlanProgress {
             done: run.count_status(NodeStatus::Completed),
             total: run.graph().len(),
         }
@@ -35,31 +35,31 @@ impl Progress {
 
 /// State of a run as it is shown while the run goes on.
 #[derive(Debug, Clone)]
-pub struct View(OrchestrationState);
+pub struct RunView(OrchestrationState);
 
 /// Progress of one phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PhaseView {
+pub struct PhaseProgress {
     pub number: u32,
-    pub progress: Progress,
+    pub progress: PlanProgress,
 }
 
-impl View {
-    pub(super) fn of(run: OrchestrationState) -> View {
-        View(run)
+impl RunView {
+    pub(super) fn new(run: OrchestrationState) -> RunView {
+        RunView(run)
     }
 
     /// Returns the progress of the whole run.
-    pub fn progress(&self) -> Progress {
-        Progress::of(&self.0)
+    pub fn progress(&self) -> PlanProgress {
+        PlanProgress::from_run(&self.0)
     }
 
     /// Returns the unfinished phases in order.
-    pub fn open_phases(&self) -> impl Iterator<Item = PhaseView> {
+    pub fn open_phases(&self) -> impl Iterator<Item = PhaseProgress> {
         let open = self.0.phases().filter(|phase| !phase.is_finished());
-        open.map(|phase| PhaseView {
+        open.map(|phase| PhaseProgress {
             number: phase.number,
-            progress: Progress {
+            progress: PlanProgress {
                 done: phase.completed,
                 total: phase.total,
             },
@@ -67,8 +67,8 @@ impl View {
     }
 
     /// Returns the ids of the tasks in progress.
-    pub fn running(&self) -> Vec<String> {
-        names(&self.0.ids_with_status(NodeStatus::InProgress))
+    pub fn running_tasks(&self) -> Vec<String> {
+        id_strings(&self.0.ids_with_status(NodeStatus::InProgress))
     }
 
     /// Estimates the remaining seconds from the average time of a task: at least the longest chain
@@ -110,9 +110,9 @@ impl View {
 
 /// Report on a run that has ended.
 #[derive(Debug)]
-pub struct Report {
-    pub ended: Ended,
-    pub progress: Progress,
+pub struct RunReport {
+    pub ended: RunOutcome,
+    pub progress: PlanProgress,
     /// The current phase.
     pub phase: u32,
     pub failed: Vec<FailedTask>,
@@ -125,7 +125,7 @@ pub struct Report {
     /// Phases are checked by a command.
     pub checked: bool,
     /// Worktrees that still exist.
-    pub kept: Vec<Kept>,
+    pub kept: Vec<KeptWorktree>,
 }
 
 /// A task that failed for good.
@@ -135,23 +135,23 @@ pub struct FailedTask {
     /// The reason in the state file.
     pub error: Option<String>,
     /// The reason, if the task failed in this run.
-    pub why: Option<Why>,
+    pub why: Option<FailureReason>,
     /// Ids of tasks that depend on it, directly or not.
     pub blocks: Vec<String>,
 }
 
-impl Report {
-    pub(super) fn of(
+impl RunReport {
+    pub(super) fn from_run(
         run: &OrchestrationState,
-        ended: Ended,
-        why: impl Fn(&NodeId) -> Option<Why>,
-    ) -> Report {
+        ended: RunOutcome,
+        why: impl Fn(&NodeId) -> Option<FailureReason>,
+    ) -> RunReport {
         let failed = run
             .nodes()
             .filter(|(_, node)| node.status == NodeStatus::Failed);
-        Report {
+        RunReport {
             ended,
-            progress: Progress::of(run),
+            progress: PlanProgress::from_run(run),
             phase: run.current_phase(),
             failed: failed
                 .map(|(id, node)| FailedTask {
@@ -161,7 +161,7 @@ impl Report {
                     blocks: blocked_by(run, id),
                 })
                 .collect(),
-            blocked: names(&run.ids_with_status(NodeStatus::Blocked)),
+            blocked: id_strings(&run.ids_with_status(NodeStatus::Blocked)),
             going_on: Vec::new(),
             target: None,
             checked: false,
@@ -170,7 +170,7 @@ impl Report {
     }
 }
 
-pub(super) fn names(ids: &[NodeId]) -> Vec<String> {
+pub(super) fn id_strings(ids: &[NodeId]) -> Vec<String> {
     ids.iter().map(|id| id.to_string()).collect()
 }
 
@@ -180,14 +180,14 @@ fn blocked_by(run: &OrchestrationState, id: &NodeId) -> Vec<String> {
         let node = run.find_node(id);
         node.is_some_and(|node| node.status == NodeStatus::Blocked)
     };
-    let found = behind(run, id, blocked);
+    let found = transitive_dependents(run, id, blocked);
     let ids = run.graph().ids().iter();
     ids.filter(|id| found.contains(*id))
         .map(|id| id.to_string())
         .collect()
 }
 
-fn behind(
+fn transitive_dependents(
     run: &OrchestrationState,
     id: &NodeId,
     wanted: impl Fn(&NodeId) -> bool,
@@ -204,10 +204,10 @@ fn behind(
 }
 
 /// Returns the ids of the tasks that a run would start first.
-pub fn would_start(context: &Context, orchestration: &Orchestration) -> Result<Vec<String>, Error> {
+pub fn ready_tasks(context: &Context, orchestration: &Orchestration) -> Result<Vec<String>, Error> {
     let (_, run) = orchestration.read_run(context)?;
     Ok(match next_work(&run) {
-        NextWork::Ready(ids) => names(&ids),
+        NextWork::Ready(ids) => id_strings(&ids),
         NextWork::Wait | NextWork::PhaseDone(_) | NextWork::AllDone | NextWork::Stalled(_) => {
             Vec::new()
         }
@@ -216,7 +216,7 @@ pub fn would_start(context: &Context, orchestration: &Orchestration) -> Result<V
 
 /// Options of a simulation.
 #[derive(Debug, Clone, Copy)]
-pub struct Rehearsal {
+pub struct SimulationOptions {
     /// Number of simulated runs.
     pub seeds: u64,
     /// Minimum and maximum time of a task.
@@ -229,7 +229,7 @@ pub struct Rehearsal {
 
 /// Summary of simulated runs.
 #[derive(Debug, Clone)]
-pub struct Prospect {
+pub struct SimulationSummary {
     /// Number of simulated runs.
     pub runs: u64,
     /// Durations of the runs that finished, in milliseconds, shortest first.
@@ -241,36 +241,38 @@ pub struct Prospect {
 }
 
 /// Simulates runs of a plan and summarises them.
-pub fn prospect(
+pub fn simulate_runs(
     context: &Context,
     orchestration: &Orchestration,
-    wish: &Rehearsal,
-) -> Result<Prospect, Error> {
+    wish: &SimulationOptions,
+) -> Result<SimulationSummary, Error> {
     let run = orchestration.prospective_run(context)?;
-    let settings = settings_of(orchestration.root())?;
+    let settings = read_settings(orchestration.root())?;
     let config = run.run_limits();
     let run = run.with_limits(OrchestrationLimits {
         max_parallel: wish.parallel.unwrap_or(config.max_parallel),
         ..config
     });
-    let rules = rules(&Options::default(), &settings, RunMode::Normal);
-    let odds = Odds {
+    let rules = run_rules(&RunOptions::default(), &settings, RunMode::Normal);
+    let odds = FailureOdds {
         fails: u64::from(wish.failing.min(100)) * 10,
-        ..Odds::NONE
+        ..FailureOdds::NONE
     };
     let (from, to) = (wish.minutes.0.min(wish.minutes.1), wish.minutes.1);
     let takes = (i64::from(from) * MINUTE_MS, i64::from(to) * MINUTE_MS + 1);
-    let mut prospect = Prospect {
+    let mut prospect = SimulationSummary {
         runs: wish.seeds.max(1),
         took_ms: Vec::new(),
         stalled: Vec::new(),
-        worst: worst(&run),
+        worst: most_blocking(&run),
     };
     for seed in 0..prospect.runs {
-        let outcome = rehearse_from(run.clone(), &rules, odds, takes, seed)?;
+        let outcome = simulate_from(run.clone(), &rules, odds, takes, seed)?;
         match outcome.ended {
-            Ended::AllDone => prospect.took_ms.push(outcome.took_ms),
-            Ended::Stalled | Ended::Stuck { .. } | Ended::Left => prospect.stalled.push(seed),
+            RunOutcome::AllDone => prospect.took_ms.push(outcome.took_ms),
+            RunOutcome::Stalled | RunOutcome::Stuck { .. } | RunOutcome::Left => {
+                prospect.stalled.push(seed)
+            }
         }
     }
     prospect.took_ms.sort_unstable();
@@ -278,12 +280,17 @@ pub fn prospect(
 }
 
 /// Returns the tasks whose failure would block most others.
-fn worst(run: &OrchestrationState) -> Vec<(String, usize)> {
+fn most_blocking(run: &OrchestrationState) -> Vec<(String, usize)> {
     let open = run
         .nodes()
         .filter(|(_, node)| node.status != NodeStatus::Completed);
     let mut all: Vec<(String, usize)> = open
-        .map(|(id, _)| (id.to_string(), behind(run, id, |_| true).len()))
+        .map(|(id, _)| {
+            (
+                id.to_string(),
+                transitive_dependents(run, id, |_| true).len(),
+            )
+        })
         .filter(|(_, count)| *count > 0)
         .collect();
     all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));

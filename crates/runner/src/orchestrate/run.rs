@@ -1,21 +1,21 @@
 //! The event loop of a run: all inputs arrive through one channel, and the conductor decides.
 
-use super::announcer::Announcer;
-use super::conductor::{Conductor, Ended, Rules};
-use super::door::{self, Answer, Door, Refused, Request};
-use super::jobs::Jobs;
-use super::ledger::Ledger;
-use super::note::Used;
-use super::orders::{TICK, done_in};
-use super::ports::{Event, Ports as _, Told, Wish};
-use super::real::Real;
-use super::repo::{Customs, Kept, Proposals, Repo};
-use super::report::{Report, View, names};
-use crate::core::attempts::{Attempts, News};
-use crate::core::breakers::Breakers;
-use crate::core::stopper::Stopper;
-use crate::core::tidy::tidy;
-use crate::core::why::Why;
+use super::announcements::AnnouncementSender;
+use super::conductor::{Conductor, RunOutcome, RunRules};
+use super::control_socket::{self, ControlSocket, SocketError, SocketRequest, SocketResponse};
+use super::execute::{TICK_INTERVAL, completed_tasks};
+use super::git_workers::GitWorkers;
+use super::ports::{ConductorEvent, ConductorPorts as _, RunNotice, RunRequest};
+use super::repo::{KeptWorktree, PullRequestCommands, RepoSettings, RunRepo};
+use super::report::{RunReport, RunView, id_strings};
+use super::run_journal::RunJournal;
+use super::runtime::RunRuntime;
+use super::task_record::AttemptUsage;
+use crate::core::attempts::{AttemptEvent, AttemptLoop};
+use crate::core::breakers::CircuitBreakers;
+use crate::core::cleanup::remove_old_attempts;
+use crate::core::failure::FailureReason;
+use crate::core::stop_handle::StopHandle;
 use bowline_engine::agents::shim_program;
 use bowline_engine::formats::develop::policy::FILE_NAME;
 use bowline_engine::formats::orchestrate::RunMode;
@@ -39,17 +39,17 @@ use std::time::{Duration, Instant};
 /// Maximum number of inputs that share one flush.
 const EVENTS_AT_ONCE: usize = 256;
 /// Longest wait without an input or a deadline.
-const LOOK_MS: i64 = 5_000;
+const WAIT_MS_MAX: i64 = 5_000;
 /// Interval of checks for edits of the plan, which people may change while a run goes on.
-const PLAN_MS: u64 = 1_000;
+const PLAN_CHECK_MS: u64 = 1_000;
 /// Time that the git processes of an earlier run may take to end.
-const EARLIER_MS_MAX: u64 = 60_000;
+const EARLIER_GIT_WAIT_MS_MAX: u64 = 60_000;
 /// Default interval of checks of a pull request.
-const PROPOSAL: Seconds = Seconds(30);
+const PULL_REQUEST_INTERVAL: Seconds = Seconds(30);
 /// Default wait before a failed task is retried.
-const BACKOFF: Seconds = Seconds(1);
+const DEFAULT_BACKOFF: Seconds = Seconds(1);
 /// Default promise, which an agent prints in mode ralph.
-const PROMISE: &str = "TASK_DONE";
+const DEFAULT_PROMISE: &str = "TASK_DONE";
 /// Default maximum number of repetitions in mode ralph.
 const ITERATIONS_MAX: u32 = 50;
 /// Default number of agents for each processor; they mostly wait for their models.
@@ -58,11 +58,11 @@ const AGENTS_PER_CPU: usize = 4;
 const AGENTS_MIN: usize = 8;
 
 /// An input of the loop.
-pub(super) enum Heard {
-    Event(Event),
-    News(News),
-    Asked(Request, Lang, Sender<Answer>),
-    Wish(Wish),
+pub(super) enum LoopInput {
+    Event(ConductorEvent),
+    Attempt(AttemptEvent),
+    Control(SocketRequest, Lang, Sender<SocketResponse>),
+    Request(RunRequest),
     /// The announcement of a journal line was delivered or given up.
     Announced {
         seq: Option<u64>,
@@ -72,7 +72,7 @@ pub(super) enum Heard {
 
 /// Options of a run, as the caller gives them.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct RunOptions {
     /// The run ends after this phase.
     pub phase: Option<u32>,
     /// Maximum number of tasks at once.
@@ -91,22 +91,27 @@ pub struct Options {
 }
 
 /// Display for the progress of a run.
-pub trait Screen {
+pub trait RunScreen {
     /// Shows a notice, with the run as it was at that time.
-    fn told(&mut self, told: &Told, run: &View);
+    fn show_notice(&mut self, told: &RunNotice, run: &RunView);
     /// Shows that the plan was edited and its tasks were taken over.
-    fn plan_changed(&mut self, run: &View);
+    fn plan_changed(&mut self, run: &RunView);
     /// Updates the usage of a task.
-    fn used(&mut self, id: &str, used: Used);
+    fn update_usage(&mut self, id: &str, used: AttemptUsage);
     /// Renders an announcement for outside of the run. `why` is the failure's reason, known only if
     /// it failed in this run.
-    fn announce(&self, news: &RunNotification, why: Option<&Why>, project: &str) -> String;
+    fn announcement_text(
+        &self,
+        news: &RunNotification,
+        why: Option<&FailureReason>,
+        project: &str,
+    ) -> String;
 }
 
 /// Facts about the start of a run that it needs whenever it continues.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct Beginning {
+struct RunOrigin {
     /// The branch that was checked out.
     target: Option<String>,
     /// Start of the orchestration: another value means another run.
@@ -115,14 +120,14 @@ struct Beginning {
 
 /// Returns the key of a run in the names of its branches and attempts. A restarted orchestration
 /// has another key.
-pub(super) fn key_of(orchestration: &Orchestration, started_at: Timestamp) -> String {
+pub(super) fn run_key(orchestration: &Orchestration, started_at: Timestamp) -> String {
     let path = orchestration.file().path.display();
     let hash = ContentHash::of_bytes(format!("{path} {}", started_at.0).as_bytes());
     hash.to_string().chars().take(10).collect()
 }
 
 /// Reads the settings of a project.
-pub fn settings_of(root: &Path) -> Result<BowlineSettings, Error> {
+pub fn read_settings(root: &Path) -> Result<BowlineSettings, Error> {
     let path = root.join(FILE_NAME);
     match std::fs::read_to_string(&path) {
         Ok(text) => {
@@ -137,11 +142,11 @@ pub fn settings_of(root: &Path) -> Result<BowlineSettings, Error> {
 pub fn run(
     context: &Context,
     orchestration: &Orchestration,
-    options: &Options,
-    screen: &mut dyn Screen,
-    begun: impl FnOnce(Stopper),
-) -> Result<Report, Error> {
-    let settings = settings_of(orchestration.root())?;
+    options: &RunOptions,
+    screen: &mut dyn RunScreen,
+    begun: impl FnOnce(StopHandle),
+) -> Result<RunReport, Error> {
+    let settings = read_settings(orchestration.root())?;
     let limits = |config: OrchestrationLimits| OrchestrationLimits {
         max_parallel: options
             .parallel
@@ -157,25 +162,26 @@ pub fn run(
     };
     let owned = orchestration.take_ownership(context, limits)?;
     let side = orchestration.data_folder(context);
-    let key = key_of(orchestration, owned.run().started_at());
+    let key = run_key(orchestration, owned.run().started_at());
     let landing = options.landing.unwrap_or(settings.orchestrate.land);
     let started_at = owned.run().started_at();
     let plan = owned.plan();
     let repo = open_repo(context, orchestration, started_at, plan, &settings, landing)?;
     if let Some(repo) = &repo {
-        repo.prepare()?;
+        repo.prepare_repository()?;
     }
     let (heard, events) = channel();
     let jobs = match &repo {
-        Some(repo) => Some(Jobs::begin(repo, &heard).map_err(thread_failed)?),
+        Some(repo) => Some(GitWorkers::spawn(repo, &heard).map_err(thread_failed)?),
         None => None,
     };
     let sink = heard.clone();
-    let attempts = Attempts::drive(shim_program(), move |news| {
-        let _ = sink.send(Heard::News(news));
+    let attempts = AttemptLoop::spawn(shim_program(), move |news| {
+        let _ = sink.send(LoopInput::Attempt(news));
     })
     .map_err(thread_failed)?;
-    let entrance = Door::open(&orchestration.file().path, heard.clone()).map_err(thread_failed)?;
+    let entrance =
+        ControlSocket::open(&orchestration.file().path, heard.clone()).map_err(thread_failed)?;
     let meta = owned.read_meta();
     let told = settings
         .orchestrate
@@ -183,7 +189,7 @@ pub fn run(
         .as_deref()
         .and_then(RunMode::from_name);
     let mode = options.mode.or(told).unwrap_or(meta.mode);
-    let mut rules = rules(options, &settings, mode);
+    let mut rules = run_rules(options, &settings, mode);
     if repo.is_none() {
         // Without a branch, landings need no order.
         rules.landings_max = usize::MAX;
@@ -191,114 +197,132 @@ pub fn run(
     let promise = options.promise.clone();
     let promise = promise.or(settings.orchestrate.completion_promise.clone());
     let checked = !settings.orchestrate.checks.is_empty();
-    let announcer = Announcer::begin(context, &owned, &settings, &key, &heard);
-    let ledger = Ledger::open(owned, &side, &key)?;
-    let mut real = Real {
+    let announcer = AnnouncementSender::spawn(context, &owned, &settings, &key, &heard);
+    let ledger = RunJournal::open(owned, &side, &key)?;
+    let mut real = RunRuntime {
         context: context.clone(),
         project: meta.project,
-        ledger,
+        journal: ledger,
         side,
         repo,
         jobs,
         attempts,
-        heard: heard.clone(),
+        inputs: heard.clone(),
         settings,
         agent: options.agent.clone(),
         mode,
-        promise: promise.unwrap_or_else(|| PROMISE.into()),
+        promise: promise.unwrap_or_else(|| DEFAULT_PROMISE.into()),
         key,
         screen,
         announcer,
-        voices: BTreeMap::new(),
+        live_attempts: BTreeMap::new(),
         orders: Vec::new(),
         ticks: Vec::new(),
         ticked: Instant::now(),
-        tick_after: TICK,
-        roomy: None,
+        tick_after: TICK_INTERVAL,
+        capacity_checked_at: None,
     };
     real.trim_log();
     real.check_agents(options.phase)?;
-    real.clean_up();
-    real.tick_left();
-    begun(Stopper::new(move |ending| {
-        let wish = if ending { Wish::Stop } else { Wish::Leave };
-        let _ = heard.send(Heard::Wish(wish));
+    real.clean_up_earlier_runs();
+    real.queue_missed_ticks();
+    begun(StopHandle::new(move |ending| {
+        let wish = if ending {
+            RunRequest::Stop
+        } else {
+            RunRequest::Leave
+        };
+        let _ = heard.send(LoopInput::Request(wish));
     }));
-    real.announce_left()?;
+    real.announce_pending()?;
     let mut conductor = Conductor::new(rules);
-    conductor.resume(&mut real)?;
-    real.flush()?;
-    let ended = conduct(&mut conductor, &mut real, &events)?;
-    real.await_announced(&events)?;
+    conductor.resume_run(&mut real)?;
+    real.flush_and_execute()?;
+    let ended = run_loop(&mut conductor, &mut real, &events)?;
+    real.await_deliveries(&events)?;
     drop(entrance);
-    real.tick_all();
-    real.ledger.owned.write_file(context)?;
-    if let (false, Some(jobs)) = (matches!(ended, Ended::Left), real.jobs.take()) {
+    real.tick_queued();
+    real.journal.owned.write_file(context)?;
+    if let (false, Some(jobs)) = (matches!(ended, RunOutcome::Left), real.jobs.take()) {
         // Cleanups that were started end before the run does.
-        jobs.finish();
+        jobs.finish_queued();
     }
     let mut ended = ended;
-    if let (Ended::AllDone, Some(repo)) = (&ended, &real.repo) {
-        repo.leave()?;
-        let run = real.ledger.run();
+    if let (RunOutcome::AllDone, Some(repo)) = (&ended, &real.repo) {
+        repo.remove_check_worktree()?;
+        let run = real.journal.run_state();
         let over = run.phases().filter(|phase| phase.is_finished());
-        let done = over.flat_map(|phase| done_in(run, Some(phase.number)));
+        let done = over.flat_map(|phase| completed_tasks(run, Some(phase.number)));
         let done: Vec<String> = done.collect();
-        if let Some(why) = repo.landings_gone(repo.target(), &done)? {
-            ended = Ended::Stuck { why };
+        if let Some(why) = repo.landings_gone(repo.target_branch(), &done)? {
+            ended = RunOutcome::Stuck { why };
         }
     }
-    let kept = real.repo.as_ref().map(Repo::rooms).transpose()?;
-    let flying: Vec<NodeId> = conductor.flying().map(|(id, _)| id.clone()).collect();
-    Ok(Report {
+    let kept = real
+        .repo
+        .as_ref()
+        .map(RunRepo::task_worktrees)
+        .transpose()?;
+    let flying: Vec<NodeId> = conductor
+        .running_tasks()
+        .map(|(id, _)| id.clone())
+        .collect();
+    Ok(RunReport {
         going_on: match conductor.ends_agents() {
             true => Vec::new(),
-            false => names(&flying),
+            false => id_strings(&flying),
         },
-        target: real.repo.as_ref().map(|repo| repo.target().to_owned()),
+        target: real
+            .repo
+            .as_ref()
+            .map(|repo| repo.target_branch().to_owned()),
         checked,
         kept: kept.unwrap_or_default(),
-        ..Report::of(real.ledger.owned.run(), ended, |id| {
+        ..RunReport::from_run(real.journal.owned.run(), ended, |id| {
             conductor.why_failed(id).cloned()
         })
     })
 }
 
-fn conduct(
+fn run_loop(
     conductor: &mut Conductor,
-    real: &mut Real<'_>,
-    events: &std::sync::mpsc::Receiver<Heard>,
-) -> Result<Ended, Error> {
+    real: &mut RunRuntime<'_>,
+    events: &std::sync::mpsc::Receiver<LoopInput>,
+) -> Result<RunOutcome, Error> {
     let context = real.context.clone();
     let mut planned = Instant::now();
     loop {
-        if let Some(ended) = conductor.ended(real) {
+        if let Some(ended) = conductor.run_outcome(real) {
             return Ok(ended);
         }
         let now = real.now_ms();
         let wake = conductor
-            .wakes_ms()
-            .map_or(LOOK_MS, |at| (at - now).clamp(0, LOOK_MS));
-        let wait = Duration::from_millis(wake.unsigned_abs()).min(Duration::from_millis(PLAN_MS));
+            .next_wake_ms()
+            .map_or(WAIT_MS_MAX, |at| (at - now).clamp(0, WAIT_MS_MAX));
+        let wait =
+            Duration::from_millis(wake.unsigned_abs()).min(Duration::from_millis(PLAN_CHECK_MS));
         let mut heard = match events.recv_timeout(wait) {
             Ok(heard) => Some(heard),
             Err(RecvTimeoutError::Timeout) => None,
-            Err(RecvTimeoutError::Disconnected) => return Ok(Ended::Left),
+            Err(RecvTimeoutError::Disconnected) => return Ok(RunOutcome::Left),
         };
         // Inputs that arrive together share one flush.
         let mut answers = Vec::new();
         for more in (0..EVENTS_AT_ONCE).rev() {
             match heard.take() {
-                Some(Heard::Event(event)) => conductor.hear(real, event)?,
-                Some(Heard::News(news)) => {
-                    if let Some(event) = real.news(news) {
-                        conductor.hear(real, event)?;
+                Some(LoopInput::Event(event)) => conductor.on_event(real, event)?,
+                Some(LoopInput::Attempt(news)) => {
+                    if let Some(event) = real.on_attempt_event(news) {
+                        conductor.on_event(real, event)?;
                     }
                 }
-                Some(Heard::Wish(wish)) => conductor.wish(real, wish)?,
-                Some(Heard::Announced { seq, trouble }) => real.announced(seq, trouble)?,
-                Some(Heard::Asked(request, lang, reply)) => {
-                    answers.push((asked(conductor, real, request, lang)?, reply));
+                Some(LoopInput::Request(wish)) => conductor.on_request(real, wish)?,
+                Some(LoopInput::Announced { seq, trouble }) => real.mark_announced(seq, trouble)?,
+                Some(LoopInput::Control(request, lang, reply)) => {
+                    answers.push((
+                        answer_control_request(conductor, real, request, lang)?,
+                        reply,
+                    ));
                 }
                 None => break,
             }
@@ -306,36 +330,39 @@ fn conduct(
                 heard = events.try_recv().ok();
             }
         }
-        if conductor.wakes_ms().is_some_and(|at| at <= real.now_ms()) {
-            conductor.tick(real)?;
+        if conductor
+            .next_wake_ms()
+            .is_some_and(|at| at <= real.now_ms())
+        {
+            conductor.on_timer(real)?;
         }
-        real.flush()?;
+        real.flush_and_execute()?;
         for (answer, reply) in answers {
             let _ = reply.send(answer);
         }
-        real.ledger.write_now_and_then(&context)?;
-        real.tick_now_and_then();
-        if planned.elapsed() >= Duration::from_millis(PLAN_MS) {
+        real.journal.write_if_due(&context)?;
+        real.tick_if_due();
+        if planned.elapsed() >= Duration::from_millis(PLAN_CHECK_MS) {
             planned = Instant::now();
-            if real.ledger.owned.reread_plan(&context)? {
-                let view = View::of(real.ledger.owned.run().clone());
+            if real.journal.owned.reread_plan(&context)? {
+                let view = RunView::new(real.journal.owned.run().clone());
                 real.screen.plan_changed(&view);
-                conductor.tick(real)?;
-                real.flush()?;
+                conductor.on_timer(real)?;
+                real.flush_and_execute()?;
             }
         }
     }
 }
 
-fn asked(
+fn answer_control_request(
     conductor: &mut Conductor,
-    real: &mut Real<'_>,
-    request: Request,
+    real: &mut RunRuntime<'_>,
+    request: SocketRequest,
     lang: Lang,
-) -> Result<Answer, Error> {
-    let outcome = wished(real, request).and_then(|wish| {
+) -> Result<SocketResponse, Error> {
+    let outcome = convert_request(real, request).and_then(|wish| {
         let task = match &wish {
-            Wish::Move(
+            RunRequest::Move(
                 Command::Start { id }
                 | Command::Complete { id }
                 | Command::Fail { id, .. }
@@ -345,20 +372,20 @@ fn asked(
             _ => None,
         };
         let still = conductor.is_paused();
-        conductor.wish(real, wish)?;
+        conductor.on_request(real, wish)?;
         if conductor.is_paused() != still {
-            door::says_paused(&real.ledger.owned.orchestration().file().path, !still);
+            control_socket::mark_paused(&real.journal.owned.orchestration().file().path, !still);
         }
         Ok(task)
     });
     match outcome {
         Ok(task) => {
             let status = |id: &NodeId| {
-                real.run()
+                real.run_state()
                     .find_node(id)
                     .map_or(NodeStatus::Pending, |node| node.status)
             };
-            Ok(Answer {
+            Ok(SocketResponse {
                 ok: true,
                 task: task.map(|id| (id.to_string(), status(&id).name().to_owned())),
                 error: None,
@@ -367,38 +394,40 @@ fn asked(
         Err(error @ (Error::Refused(_) | Error::AmbiguousTask { .. })) => {
             let (message, hint) = error.render_message(lang);
             let code = error.code().to_owned();
-            Ok(Answer {
-                error: Some(Refused {
+            Ok(SocketResponse {
+                error: Some(SocketError {
                     code,
                     message,
                     hint,
                 }),
-                ..Answer::default()
+                ..SocketResponse::default()
             })
         }
         Err(error) => Err(error),
     }
 }
 
-fn wished(real: &Real<'_>, request: Request) -> Result<Wish, Error> {
-    let named = |name: &str| real.ledger.owned.resolve_task(name);
+fn convert_request(real: &RunRuntime<'_>, request: SocketRequest) -> Result<RunRequest, Error> {
+    let named = |name: &str| real.journal.owned.resolve_task(name);
     Ok(match request {
-        Request::Pause {} => Wish::Pause,
-        Request::Continue {} => Wish::Continue,
-        Request::Stop {} => Wish::Stop,
-        Request::Start { id } => Wish::Move(Command::Start { id: named(&id)? }),
-        Request::Complete { id } => Wish::Move(Command::Complete { id: named(&id)? }),
-        Request::Fail { id, reason, retry } => Wish::Move(Command::Fail {
+        SocketRequest::Pause {} => RunRequest::Pause,
+        SocketRequest::Continue {} => RunRequest::Continue,
+        SocketRequest::Stop {} => RunRequest::Stop,
+        SocketRequest::Start { id } => RunRequest::Move(Command::Start { id: named(&id)? }),
+        SocketRequest::Complete { id } => RunRequest::Move(Command::Complete { id: named(&id)? }),
+        SocketRequest::Fail { id, reason, retry } => RunRequest::Move(Command::Fail {
             id: named(&id)?,
             reason: reason.as_deref().map(Arc::from),
             retry,
         }),
-        Request::Retry { id } => Wish::Move(Command::Retry { id: named(&id)? }),
-        Request::ForceComplete { id, reason, person } => Wish::Move(Command::ForceComplete {
-            id: named(&id)?,
-            by: if person { Actor::Person } else { Actor::Agent },
-            reason: reason.as_deref().map(Arc::from),
-        }),
+        SocketRequest::Retry { id } => RunRequest::Move(Command::Retry { id: named(&id)? }),
+        SocketRequest::ForceComplete { id, reason, person } => {
+            RunRequest::Move(Command::ForceComplete {
+                id: named(&id)?,
+                by: if person { Actor::Person } else { Actor::Agent },
+                reason: reason.as_deref().map(Arc::from),
+            })
+        }
     })
 }
 
@@ -409,30 +438,31 @@ pub(super) fn open_repo(
     plan: Option<&PlanFile>,
     settings: &BowlineSettings,
     landing: LandingMode,
-) -> Result<Option<Repo>, Error> {
+) -> Result<Option<RunRepo>, Error> {
     let side = orchestration.data_folder(context);
-    let key = key_of(orchestration, started_at);
+    let key = run_key(orchestration, started_at);
     let started_at = started_at.0;
     std::fs::create_dir_all(&side).map_err(thread_failed)?;
-    let hold = hold(&side.join("git.lock"))?;
+    let hold = lock_file(&side.join("git.lock"))?;
     let path = side.join("run.json");
     let text = std::fs::read(&path).unwrap_or_default();
-    let known: Beginning = serde_json::from_slice(&text).unwrap_or_default();
+    let known: RunOrigin = serde_json::from_slice(&text).unwrap_or_default();
     let target = known.target.filter(|_| known.started_at == started_at);
     let first = target.is_none();
     let run = &settings.orchestrate;
-    let customs = Customs {
-        settings: run.clone(),
+    let customs = RepoSettings {
+        orchestrate: run.clone(),
         environment: context.variables.for_commands(),
         lang: context.lang,
-        proposals: (landing == LandingMode::PullRequest).then(|| Proposals::of(&run.pull_request)),
+        pull_requests: (landing == LandingMode::PullRequest)
+            .then(|| PullRequestCommands::from_settings(&run.pull_request)),
     };
     let plan = plan.map(|plan| plan.path.as_path());
     let root = orchestration.root();
-    let repo = Repo::open(root, &side, Arc::new(hold), target, plan, &key, customs)?;
+    let repo = RunRepo::open(root, &side, Arc::new(hold), target, plan, &key, customs)?;
     if let Some(repo) = repo.as_ref().filter(|_| first) {
-        let beginning = Beginning {
-            target: Some(repo.target().to_owned()),
+        let beginning = RunOrigin {
+            target: Some(repo.target_branch().to_owned()),
             started_at,
         };
         let text = serde_json::to_vec(&beginning).unwrap_or_default();
@@ -443,7 +473,7 @@ pub(super) fn open_repo(
 
 /// Takes the lock that every git of the run holds; waits for those of an earlier run that was
 /// killed.
-fn hold(path: &Path) -> Result<File, Error> {
+fn lock_file(path: &Path) -> Result<File, Error> {
     let file = OpenOptions::new()
         .read(true)
         .write(true)
@@ -451,7 +481,7 @@ fn hold(path: &Path) -> Result<File, Error> {
         .truncate(false)
         .open(path)
         .map_err(thread_failed)?;
-    let end = Instant::now() + Duration::from_millis(EARLIER_MS_MAX);
+    let end = Instant::now() + Duration::from_millis(EARLIER_GIT_WAIT_MS_MAX);
     loop {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(file),
@@ -464,24 +494,28 @@ fn hold(path: &Path) -> Result<File, Error> {
 }
 
 /// True if a run, or a git of one, holds the lock file.
-pub(super) fn is_held(path: &Path) -> bool {
+pub(super) fn is_locked(path: &Path) -> bool {
     let file = File::open(path);
     file.is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_err())
 }
 
 /// Derives the conductor's rules from options and settings.
-pub fn rules(options: &Options, settings: &BowlineSettings, mode: RunMode) -> Rules {
+pub fn run_rules(options: &RunOptions, settings: &BowlineSettings, mode: RunMode) -> RunRules {
     let run = &settings.orchestrate;
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let iterations = options.iterations.or(run.max_iterations);
-    Rules {
-        flights_max: (cpus * AGENTS_PER_CPU).max(AGENTS_MIN),
+    RunRules {
+        tasks_max: (cpus * AGENTS_PER_CPU).max(AGENTS_MIN),
         last_phase: options.phase,
         ralph: mode == RunMode::Ralph,
         iterations_max: iterations.unwrap_or(ITERATIONS_MAX),
-        backoff_ms: run.backoff.unwrap_or(BACKOFF).as_ms(),
-        breakers: Breakers::of(&settings.limits),
-        proposal_ms: run.pull_request.every.unwrap_or(PROPOSAL).as_ms(),
+        backoff_ms: run.backoff.unwrap_or(DEFAULT_BACKOFF).as_ms(),
+        breakers: CircuitBreakers::from_limits(&settings.limits),
+        proposal_ms: run
+            .pull_request
+            .every
+            .unwrap_or(PULL_REQUEST_INTERVAL)
+            .as_ms(),
         stack: options.stack || run.stack,
         landings_max: 1,
     }
@@ -494,42 +528,42 @@ fn thread_failed(error: std::io::Error) -> Error {
     }
 }
 
-impl Real<'_> {
+impl RunRuntime<'_> {
     /// Cleans up after an earlier run: attempts that ended long ago, and worktrees and branches of
     /// tasks that are completed.
-    fn clean_up(&mut self) {
+    fn clean_up_earlier_runs(&mut self) {
         let open = self
-            .run()
+            .run_state()
             .ids_with_status(NodeStatus::InProgress)
             .into_iter();
-        let open = open.map(|id| self.attempt_id(&id, self.ledger.note(&id).attempt));
+        let open = open.map(|id| self.attempt_id(&id, self.journal.task_record(&id).attempt));
         let open: BTreeSet<String> = open.collect();
-        tidy(&self.side, &|attempt| open.contains(attempt));
+        remove_old_attempts(&self.side, &|attempt| open.contains(attempt));
         let Some(repo) = self.repo.clone() else {
             return;
         };
-        for id in self.run().ids_with_status(NodeStatus::Completed) {
+        for id in self.run_state().ids_with_status(NodeStatus::Completed) {
             if repo.has_leftovers(&id) {
-                self.ask(super::ports::Job::Clean { id });
+                self.request_job(super::ports::GitJob::Clean { id });
             }
         }
         // Worktrees of completed tasks, and of tasks that are no longer in the plan.
-        let open = |kept: &Kept| {
-            let mut nodes = self.run().nodes();
+        let open = |kept: &KeptWorktree| {
+            let mut nodes = self.run_state().nodes();
             nodes.any(|(id, node)| {
-                node.status != NodeStatus::Completed && Repo::name(id) == kept.name
+                node.status != NodeStatus::Completed && RunRepo::task_name(id) == kept.name
             })
         };
-        let mut gone = repo.rooms().unwrap_or_default();
+        let mut gone = repo.task_worktrees().unwrap_or_default();
         gone.retain(|kept| !open(kept));
         if gone.is_empty() {
             return;
         }
-        self.tell(Told::Cleaned {
+        self.queue_notice(RunNotice::Cleaned {
             worktrees: gone.len(),
             bytes: gone.iter().map(|kept| kept.bytes).sum(),
         });
-        for Kept { name, .. } in gone {
+        for KeptWorktree { name, .. } in gone {
             if let Some(jobs) = &self.jobs {
                 jobs.clean_up(name);
             }

@@ -1,7 +1,10 @@
 //! Attempts through real shims: whoever drives them may go and come back.
 
 use bowline_formats::agents::{AgentEventKind, AgentProtocol, ResumePoint};
-use bowline_runner::core::attempts::{Attempts, Begin, Happened, Known, Message, News, Voice, raw};
+use bowline_runner::core::attempts::{
+    AgentMessage, AttemptEvent, AttemptEventKind, AttemptLoop, AttemptResume, AttemptStart,
+    OutputProtocol, raw_message,
+};
 use bowline_supervisor::{
     Attempt, AttemptCondition, AttemptExit, AttemptSpec, ObservedState, ShimProgram, WantedState,
 };
@@ -23,20 +26,20 @@ fn shim() -> ShimProgram {
 
 struct World {
     folder: tempfile::TempDir,
-    attempts: Attempts,
-    news: Receiver<News>,
+    attempts: AttemptLoop,
+    news: Receiver<AttemptEvent>,
 }
 
-fn driver() -> (Attempts, Receiver<News>) {
+fn driver() -> (AttemptLoop, Receiver<AttemptEvent>) {
     let (sink, news) = channel();
-    let attempts = Attempts::drive(shim(), move |news| {
+    let attempts = AttemptLoop::spawn(shim(), move |news| {
         let _ = sink.send(news);
     });
     (attempts.unwrap(), news)
 }
 
-fn voice() -> Voice {
-    Voice {
+fn voice() -> OutputProtocol {
+    OutputProtocol {
         protocol: AgentProtocol::Markers,
         nonce: None,
     }
@@ -61,7 +64,7 @@ impl World {
         self.folder.path().join("attempts").join(name)
     }
 
-    fn begin(&self, name: &str, script: &str, first: Option<Message>, close_input: bool) {
+    fn begin(&self, name: &str, script: &str, first: Option<AgentMessage>, close_input: bool) {
         let command = ["sh", "-c", script].map(str::to_owned).to_vec();
         self.begin_command(name, command, first, close_input);
     }
@@ -70,29 +73,29 @@ impl World {
         &self,
         name: &str,
         command: Vec<String>,
-        first: Option<Message>,
+        first: Option<AgentMessage>,
         close_input: bool,
     ) {
         self.attempts
-            .begin(self.beginning(name, command, first, close_input));
+            .start_attempt(self.beginning(name, command, first, close_input));
     }
 
     fn beginning(
         &self,
         name: &str,
         command: Vec<String>,
-        first: Option<Message>,
+        first: Option<AgentMessage>,
         close_input: bool,
-    ) -> Begin {
+    ) -> AttemptStart {
         let mut spec = AttemptSpec::new(&self.id(name), command, self.folder.path().to_owned());
         spec.bounds.grace_ms = 300;
         let path = std::env::var("PATH").unwrap();
-        Begin {
+        AttemptStart {
             folder: self.at(name),
             spec,
             environment: BTreeMap::from([("PATH".into(), path)]),
-            voice: voice(),
-            first,
+            output_protocol: voice(),
+            first_message: first,
             session: None,
             close_input,
         }
@@ -102,42 +105,44 @@ impl World {
     fn again(&mut self, name: &str, resume: ResumePoint) {
         let (attempts, news) = driver();
         (self.attempts, self.news) = (attempts, news);
-        let known = Known {
+        let known = AttemptResume {
             folder: self.at(name),
             fence: 1,
-            voice: voice(),
+            output_protocol: voice(),
             resume,
             session: None,
         };
-        self.attempts.attach(&self.id(name), known);
+        self.attempts.attach_attempt(&self.id(name), known);
     }
 
-    fn next(&self) -> News {
+    fn next(&self) -> AttemptEvent {
         self.news.recv_timeout(BOUND).unwrap()
     }
 
     /// Takes news until one satisfies.
-    fn until<T>(&self, mut wanted: impl FnMut(&Happened) -> Option<T>) -> T {
+    fn until<T>(&self, mut wanted: impl FnMut(&AttemptEventKind) -> Option<T>) -> T {
         loop {
             let news = self.next();
-            if let Some(found) = wanted(&news.what) {
+            if let Some(found) = wanted(&news.kind) {
                 return found;
             }
-            if let Happened::Output {
+            if let AttemptEventKind::Output {
                 offset,
                 bytes,
                 resume,
                 ..
-            } = &news.what
+            } = &news.kind
             {
                 let upto = offset + bytes.len() as u64;
-                self.attempts.processed(&news.id, upto, *resume);
+                self.attempts.confirm_processed(&news.id, upto, *resume);
             }
             let over = matches!(
-                news.what,
-                Happened::Exited { .. } | Happened::Lost(_) | Happened::NotBegun { .. }
+                news.kind,
+                AttemptEventKind::Exited { .. }
+                    | AttemptEventKind::Lost(_)
+                    | AttemptEventKind::NeverStarted { .. }
             );
-            assert!(!over, "over: {:?}", news.what);
+            assert!(!over, "over: {:?}", news.kind);
         }
     }
 
@@ -145,12 +150,14 @@ impl World {
     fn to_the_end(&self) -> (String, Vec<AgentEventKind<'static>>, AttemptExit, String) {
         let (mut said, mut told) = (Vec::new(), Vec::new());
         let (exit, error_tail) = self.until(|what| match what {
-            Happened::Output { bytes, events, .. } => {
+            AttemptEventKind::Output { bytes, events, .. } => {
                 said.extend_from_slice(bytes);
                 told.extend(events.iter().map(|event| event.what.clone()));
                 None
             }
-            Happened::Exited { exit, error_tail } => Some(((**exit).clone(), error_tail.clone())),
+            AttemptEventKind::Exited { exit, error_tail } => {
+                Some(((**exit).clone(), error_tail.clone()))
+            }
             _ => None,
         });
         (String::from_utf8(said).unwrap(), told, exit, error_tail)
@@ -176,7 +183,7 @@ impl Drop for World {
 fn an_agent_is_told_something_answers_and_ends() {
     let world = World::new();
     let script = "read word; echo \"got $word\"; echo '[STEP] 1/2'; echo oops >&2; exit 3";
-    world.begin("one", script, Some(raw("hello\n".into())), false);
+    world.begin("one", script, Some(raw_message("hello\n".into())), false);
     let (said, _, exit, error) = world.to_the_end();
     assert!(said.starts_with("got hello\n"), "{said}");
     assert_eq!((exit.code, exit.asked), (Some(3), false));
@@ -189,18 +196,20 @@ fn words_without_a_line_end_and_markers_are_told() {
     let script = "echo '=== PHASE 2 COMPLETE ==='; printf 'no end'; read rest";
     world.begin("one", script, None, false);
     let phase = world.until(|what| match what {
-        Happened::Output { events, .. } => events.iter().find_map(|event| match &event.what {
-            AgentEventKind::PhaseComplete { phase, .. } => Some(*phase),
-            _ => None,
-        }),
+        AttemptEventKind::Output { events, .. } => {
+            events.iter().find_map(|event| match &event.what {
+                AgentEventKind::PhaseComplete { phase, .. } => Some(*phase),
+                _ => None,
+            })
+        }
         _ => None,
     });
     assert_eq!(phase, 2);
     world
         .attempts
-        .say(&world.id("one"), None, true, raw("\n".into()));
+        .send_message(&world.id("one"), None, true, raw_message("\n".into()));
     let exit = world.until(|what| match what {
-        Happened::Exited { exit, .. } => Some(exit.code),
+        AttemptEventKind::Exited { exit, .. } => Some(exit.code),
         _ => None,
     });
     assert_eq!(exit, Some(0));
@@ -212,13 +221,13 @@ fn a_driver_that_comes_back_goes_on_where_the_first_one_was() {
     let script = "echo first; read word; echo \"second $word\"";
     world.begin("one", script, None, false);
     let resume = world.until(|what| match what {
-        Happened::Output { resume, .. } => Some(*resume),
+        AttemptEventKind::Output { resume, .. } => Some(*resume),
         _ => None,
     });
     assert_eq!(resume.at.offset, 6);
     world.again("one", resume);
     let next = world.until(|what| match what {
-        Happened::Running { status } => Some(status.input.next),
+        AttemptEventKind::Running { status } => Some(status.input.next),
         _ => None,
     });
     assert_eq!(next, 1);
@@ -227,7 +236,7 @@ fn a_driver_that_comes_back_goes_on_where_the_first_one_was() {
     for _ in 0..2 {
         world
             .attempts
-            .say(&id, Some(1), false, raw("word\n".into()));
+            .send_message(&id, Some(1), false, raw_message("word\n".into()));
     }
     let (said, _, exit, _) = world.to_the_end();
     assert_eq!((said.as_str(), exit.code), ("second word\n", Some(0)));
@@ -247,10 +256,12 @@ fn orders_are_levels_that_are_looked_at() {
         (WantedState::Paused, ObservedState::Paused),
         (WantedState::Running, ObservedState::Running),
     ] {
-        world.attempts.want(&id, want);
-        world.until(|what| matches!(what, Happened::Now(now) if *now == goal).then_some(()));
+        world.attempts.set_wanted_state(&id, want);
+        world.until(|what| {
+            matches!(what, AttemptEventKind::StateChanged(now) if *now == goal).then_some(())
+        });
     }
-    world.attempts.want(&id, WantedState::Ended);
+    world.attempts.set_wanted_state(&id, WantedState::Ended);
     let (_, _, exit, _) = world.to_the_end();
     assert!(exit.asked);
 }
@@ -259,14 +270,14 @@ fn orders_are_levels_that_are_looked_at() {
 fn a_lost_shim_is_told_and_what_it_left_is_ended() {
     let world = World::new();
     world.begin("one", "echo up; sleep 600", None, true);
-    world.until(|what| matches!(what, Happened::Output { .. }).then_some(()));
+    world.until(|what| matches!(what, AttemptEventKind::Output { .. }).then_some(()));
     let lock = std::fs::read_to_string(world.at("one").join("lock")).unwrap();
     let pid = lock.split("\"pid\":").nth(1).unwrap();
     let pid: i32 = pid.split(',').next().unwrap().trim().parse().unwrap();
     let pid = rustix::process::Pid::from_raw(pid).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     let left = world.until(|what| match what {
-        Happened::Lost(swept) => Some(swept.left.clone()),
+        AttemptEventKind::Lost(swept) => Some(swept.left.clone()),
         _ => None,
     });
     assert_eq!(left, Vec::<i32>::new());
@@ -277,14 +288,14 @@ fn what_cannot_be_started_says_why() {
     let world = World::new();
     world.begin_command("one", vec!["/nowhere/at/all".into()], None, true);
     let message = world.until(|what| match what {
-        Happened::NotBegun { message } => Some(message.clone()),
+        AttemptEventKind::NeverStarted { message } => Some(message.clone()),
         _ => None,
     });
     assert!(message.unwrap().contains("/nowhere/at/all"));
     // A folder that is taken is another attempt's.
     world.begin("one", "true", None, true);
     let message = world.until(|what| match what {
-        Happened::NotBegun { message } => Some(message.clone()),
+        AttemptEventKind::NeverStarted { message } => Some(message.clone()),
         _ => None,
     });
     assert!(message.unwrap().contains("already"));
@@ -303,8 +314,8 @@ fn output_is_read_no_faster_than_it_is_taken() {
             true => BOUND,
             false => Duration::from_millis(300),
         };
-        match world.news.recv_timeout(patience).map(|news| news.what) {
-            Ok(Happened::Output {
+        match world.news.recv_timeout(patience).map(|news| news.kind) {
+            Ok(AttemptEventKind::Output {
                 offset,
                 bytes,
                 resume,
@@ -319,7 +330,9 @@ fn output_is_read_no_faster_than_it_is_taken() {
     }
     assert!((1 << 20..2 << 20).contains(&bytes_seen), "{bytes_seen}");
     for (upto, resume) in taken {
-        world.attempts.processed(&world.id("one"), upto, resume);
+        world
+            .attempts
+            .confirm_processed(&world.id("one"), upto, resume);
     }
     let (said, _, exit, _) = world.to_the_end();
     assert_eq!(exit.out, 400 * 8192);
@@ -332,15 +345,15 @@ fn many_at_once_are_driven_by_one_thread() {
     let world = World::new();
     for number in 0..MANY {
         let script = format!("read word; echo \"$word\"; exit {}", number % 7);
-        let word = raw(format!("word-{number}\n"));
+        let word = raw_message(format!("word-{number}\n"));
         world.begin(&format!("n{number}"), &script, Some(word), true);
     }
     let mut said: BTreeMap<String, String> = BTreeMap::new();
     let mut codes = BTreeMap::new();
     while codes.len() < MANY {
         let news = world.next();
-        match news.what {
-            Happened::Output {
+        match news.kind {
+            AttemptEventKind::Output {
                 offset,
                 bytes,
                 resume,
@@ -350,12 +363,14 @@ fn many_at_once_are_driven_by_one_thread() {
                 said.entry(news.id.to_string())
                     .or_default()
                     .push_str(std::str::from_utf8(&bytes).unwrap());
-                world.attempts.processed(&news.id, upto, resume);
+                world.attempts.confirm_processed(&news.id, upto, resume);
             }
-            Happened::Exited { exit, .. } => {
+            AttemptEventKind::Exited { exit, .. } => {
                 codes.insert(news.id.to_string(), exit.code);
             }
-            Happened::Lost(_) | Happened::NotBegun { .. } | Happened::Refused { .. } => {
+            AttemptEventKind::Lost(_)
+            | AttemptEventKind::NeverStarted { .. }
+            | AttemptEventKind::Refused { .. } => {
                 panic!("{news:?}");
             }
             _ => {}
@@ -376,14 +391,14 @@ fn secrets_reach_the_agent_and_never_its_log() {
     let begin = world.beginning("a", command, None, false);
     world
         .attempts
-        .begin_hiding(begin, vec!["sk-first-key".into()]);
-    world.until(|what| matches!(what, Happened::Running { .. }).then_some(()));
+        .start_attempt_masked(begin, vec!["sk-first-key".into()]);
+    world.until(|what| matches!(what, AttemptEventKind::Running { .. }).then_some(()));
     let id = world.id("a");
-    world.attempts.hide(&id, vec!["second-key".into()]);
+    world.attempts.mask_values(&id, vec!["second-key".into()]);
     world
         .attempts
-        .say(&id, None, true, raw("second-key\n".into()));
-    world.until(|what| matches!(what, Happened::Exited { .. }).then_some(()));
+        .send_message(&id, None, true, raw_message("second-key\n".into()));
+    world.until(|what| matches!(what, AttemptEventKind::Exited { .. }).then_some(()));
     let attempt = bowline_supervisor::Attempt::open_existing(&world.at("a")).unwrap();
     let read = |stream| attempt.read_output(stream, 0, 1000).unwrap().1;
     let out = String::from_utf8(read(bowline_supervisor::OutputStream::Out)).unwrap();

@@ -2,21 +2,21 @@
 
 use bowline_engine::machines::orchestrate::{NodeSpec, NodeStatus, OrchestrationLimits, TaskGraph};
 use bowline_formats::settings::RunLimits;
-use bowline_runner::core::breakers::Breakers;
-use bowline_runner::orchestrate::{Ended, Odds, Rules, rehearse};
+use bowline_runner::core::breakers::CircuitBreakers;
+use bowline_runner::orchestrate::{FailureOdds, RunOutcome, RunRules, simulate_run};
 use std::sync::Arc;
 
 /// Runs of the test; `BOWLINE_SIM_SEED` replays one.
 const SEEDS: u64 = 2_000;
 
-fn rules() -> Rules {
-    Rules {
-        flights_max: 4,
+fn rules() -> RunRules {
+    RunRules {
+        tasks_max: 4,
         last_phase: None,
         ralph: false,
         iterations_max: 5,
         backoff_ms: 1_000,
-        breakers: Breakers::of(&RunLimits::default()),
+        breakers: CircuitBreakers::from_limits(&RunLimits::default()),
         proposal_ms: 30_000,
         stack: false,
         landings_max: 1,
@@ -53,11 +53,11 @@ fn whatever_goes_wrong_nothing_is_lost_or_done_twice_and_every_run_ends() {
     let (mut done, mut stalled, mut crashes) = (0, 0, 0);
     for seed in seeds.clone() {
         let takes = (1_000, 20 * 60_000);
-        let outcome = rehearse(
+        let outcome = simulate_run(
             graph.clone(),
             OrchestrationLimits::default(),
             &rules(),
-            Odds::BAD,
+            FailureOdds::BAD,
             takes,
             seed,
         );
@@ -67,7 +67,7 @@ fn whatever_goes_wrong_nothing_is_lost_or_done_twice_and_every_run_ends() {
         );
         assert_eq!(outcome.wrong, Vec::<String>::new(), "replay: {replay}");
         match outcome.ended {
-            Ended::AllDone => {
+            RunOutcome::AllDone => {
                 done += 1;
                 assert_eq!(
                     outcome.run.count_status(NodeStatus::Completed),
@@ -75,14 +75,16 @@ fn whatever_goes_wrong_nothing_is_lost_or_done_twice_and_every_run_ends() {
                     "replay: {replay}"
                 );
             }
-            Ended::Stalled => {
+            RunOutcome::Stalled => {
                 stalled += 1;
                 assert!(
                     outcome.run.count_status(NodeStatus::Failed) > 0,
                     "replay: {replay}"
                 );
             }
-            other @ (Ended::Stuck { .. } | Ended::Left) => panic!("{other:?}, replay: {replay}"),
+            other @ (RunOutcome::Stuck { .. } | RunOutcome::Left) => {
+                panic!("{other:?}, replay: {replay}")
+            }
         }
         crashes += outcome.crashes;
     }
@@ -98,7 +100,7 @@ fn whatever_goes_wrong_nothing_is_lost_or_done_twice_and_every_run_ends() {
 #[test]
 fn stacked_tasks_land_behind_what_they_were_begun_on_whatever_goes_wrong() {
     let graph = graph();
-    let stacked = Rules {
+    let stacked = RunRules {
         stack: true,
         ..rules()
     };
@@ -106,11 +108,11 @@ fn stacked_tasks_land_behind_what_they_were_begun_on_whatever_goes_wrong() {
     for seed in 0..SEEDS {
         let takes = (1_000, 20 * 60_000);
         let runs = [&stacked, &rules()].map(|rules| {
-            rehearse(
+            simulate_run(
                 graph.clone(),
                 OrchestrationLimits::default(),
                 rules,
-                Odds::BAD,
+                FailureOdds::BAD,
                 takes,
                 seed,
             )
@@ -119,11 +121,11 @@ fn stacked_tasks_land_behind_what_they_were_begun_on_whatever_goes_wrong() {
         let outcome = &runs[0];
         assert_eq!(outcome.wrong, Vec::<String>::new(), "seed {seed}");
         assert!(
-            matches!(outcome.ended, Ended::AllDone | Ended::Stalled),
+            matches!(outcome.ended, RunOutcome::AllDone | RunOutcome::Stalled),
             "seed {seed}: {:?}",
             outcome.ended
         );
-        done += u64::from(outcome.ended == Ended::AllDone);
+        done += u64::from(outcome.ended == RunOutcome::AllDone);
         for (sum, run) in took.iter_mut().zip(&runs) {
             *sum += run.took_ms;
         }
@@ -135,8 +137,8 @@ fn stacked_tasks_land_behind_what_they_were_begun_on_whatever_goes_wrong() {
 #[test]
 fn the_same_seed_gives_the_same_run() {
     let once = || {
-        let odds = Odds::BAD;
-        rehearse(
+        let odds = FailureOdds::BAD;
+        simulate_run(
             graph(),
             OrchestrationLimits::default(),
             &rules(),
@@ -153,8 +155,8 @@ fn the_same_seed_gives_the_same_run() {
 
 #[test]
 fn without_trouble_every_task_takes_one_attempt() {
-    let odds = Odds::NONE;
-    let outcome = rehearse(
+    let odds = FailureOdds::NONE;
+    let outcome = simulate_run(
         graph(),
         OrchestrationLimits::default(),
         &rules(),
@@ -163,7 +165,7 @@ fn without_trouble_every_task_takes_one_attempt() {
         7,
     )
     .unwrap();
-    assert_eq!(outcome.ended, Ended::AllDone);
+    assert_eq!(outcome.ended, RunOutcome::AllDone);
     assert_eq!(outcome.attempts, 24);
 }
 
@@ -177,9 +179,17 @@ fn the_starts_of_an_hour_are_limited_over_crashes() {
     for seed in 0..SEEDS / 4 {
         let takes = (1_000, 60_000);
         let config = OrchestrationLimits::default();
-        let outcome = rehearse(graph.clone(), config, &limited, Odds::BAD, takes, seed).unwrap();
+        let outcome = simulate_run(
+            graph.clone(),
+            config,
+            &limited,
+            FailureOdds::BAD,
+            takes,
+            seed,
+        )
+        .unwrap();
         assert_eq!(outcome.wrong, Vec::<String>::new(), "seed {seed}");
-        if outcome.ended == Ended::AllDone {
+        if outcome.ended == RunOutcome::AllDone {
             done += 1;
             assert!(outcome.took_ms >= 4 * 60 * 60 * 1_000, "seed {seed}");
         }

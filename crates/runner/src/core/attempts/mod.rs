@@ -13,10 +13,10 @@
 //! **End.** The last event of every attempt is one of [`Happened::Exited`], [`Happened::Lost`] and
 //! [`Happened::NotBegun`]; then its id is forgotten.
 
-mod one;
-mod reading;
-mod shell;
-mod workers;
+mod connection;
+mod event_loop;
+mod output_reader;
+mod start_workers;
 
 use super::or_end_process;
 use bowline_formats::agents::{
@@ -40,18 +40,18 @@ pub const ERROR_TAIL_BYTES: usize = 4 << 10;
 
 /// A message to an agent, rendered when it is sent: some clients must open a session first, and
 /// then it is rendered again.
-pub type Message = Box<dyn FnMut(&mut AgentInputWriter) -> InputDelivery + Send>;
+pub type AgentMessage = Box<dyn FnMut(&mut AgentInputWriter) -> InputDelivery + Send>;
 
 /// Protocol of an agent's output and input.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Voice {
+pub struct OutputProtocol {
     pub protocol: AgentProtocol,
     /// Word that marks genuine markers, as the agent was given it.
     pub nonce: Option<String>,
 }
 
 /// Everything needed to start a new attempt.
-pub struct Begin {
+pub struct AttemptStart {
     /// Folder of the attempt; it is created.
     pub folder: PathBuf,
     /// Command, id and fencing number of the attempt.
@@ -59,9 +59,9 @@ pub struct Begin {
     /// Environment of the agent; nothing else is inherited.
     pub environment: BTreeMap<String, String>,
     /// Protocol of its output and input.
-    pub voice: Voice,
+    pub output_protocol: OutputProtocol,
     /// First message on standard input.
-    pub first: Option<Message>,
+    pub first_message: Option<AgentMessage>,
     /// Session to resume, for protocols that name it in a message and not in the arguments.
     pub session: Option<String>,
     /// True if standard input is closed after the first message.
@@ -74,13 +74,13 @@ pub const GREETINGS: u64 = 2;
 
 /// Everything needed to continue an attempt that was started before.
 #[derive(Debug, Clone)]
-pub struct Known {
+pub struct AttemptResume {
     /// Folder of the attempt.
     pub folder: PathBuf,
     /// Fencing number of orders from now on.
     pub fence: u64,
     /// Protocol of its output and input.
-    pub voice: Voice,
+    pub output_protocol: OutputProtocol,
     /// Point at which reading resumes.
     pub resume: ResumePoint,
     /// Session of the client, if known.
@@ -89,15 +89,15 @@ pub struct Known {
 
 /// Event of one attempt.
 #[derive(Debug)]
-pub struct News {
+pub struct AttemptEvent {
     /// Id of the attempt.
     pub id: Arc<str>,
-    pub what: Happened,
+    pub kind: AttemptEventKind,
 }
 
 /// Kind of an attempt's event.
 #[derive(Debug)]
-pub enum Happened {
+pub enum AttemptEventKind {
     /// The agent runs: started now, or found alive.
     Running { status: Box<ObservedStatus> },
     /// The agent printed something.
@@ -112,11 +112,11 @@ pub enum Happened {
         resume: ResumePoint,
     },
     /// The process state changed: paused, running, or being ended.
-    Now(ObservedState),
+    StateChanged(ObservedState),
     /// The agent is blocked: its output cannot be stored, or is not read.
     Blocked(OutputBlockReason),
     /// The shim lives but does not answer. Connecting is retried until it does.
-    Silent {
+    ShimUnreachable {
         /// Error of the last attempt to connect.
         message: String,
     },
@@ -144,24 +144,24 @@ pub enum Happened {
     /// The shim is gone without having seen the agent end. Processes it left behind were killed.
     Lost(SweepReport),
     /// No agent was ever started in this attempt, and none will be.
-    NotBegun {
+    NeverStarted {
         /// Cause, if it is known.
         message: Option<String>,
     },
 }
 
 /// Input of the event loop.
-enum Order {
+enum LoopCommand {
     /// Starts an attempt. Its shim masks these values before the agent runs.
-    Begin(Box<Begin>, Vec<String>),
+    Begin(Box<AttemptStart>, Vec<String>),
     Hide(Vec<String>),
-    Attach(Box<Known>),
+    Attach(Box<AttemptResume>),
     Want(WantedState),
     Interrupt,
     Say {
         seq: Option<u64>,
         last: bool,
-        message: Message,
+        message: AgentMessage,
     },
     Processed {
         upto: u64,
@@ -177,76 +177,77 @@ enum Order {
 /// The attempts of this process. Cheap to clone; the event loop ends when the last clone is
 /// dropped, and every agent goes on.
 #[derive(Debug, Clone)]
-pub struct Attempts(Arc<Way>);
+pub struct AttemptLoop(Arc<LoopSender>);
 
 /// Sender to the event loop, with its wake-up socket.
 #[derive(Debug)]
-struct Way {
-    orders: Sender<(Arc<str>, Order)>,
+struct LoopSender {
+    commands: Sender<(Arc<str>, LoopCommand)>,
     wake: UnixStream,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-impl Way {
-    fn leave(&self) {
-        let _ = self.orders.send(("".into(), Order::Leave));
+impl LoopSender {
+    fn send_leave(&self) {
+        let _ = self.commands.send(("".into(), LoopCommand::Leave));
         let _ = (&self.wake).write(&[0]);
     }
 }
 
-impl Drop for Way {
+impl Drop for LoopSender {
     fn drop(&mut self) {
-        self.leave();
+        self.send_leave();
     }
 }
 
-impl std::fmt::Debug for Order {
+impl std::fmt::Debug for LoopCommand {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // Messages and environments may hold secrets.
         f.write_str(match self {
-            Order::Begin(..) => "Begin",
-            Order::Hide(_) => "Hide",
-            Order::Attach(_) => "Attach",
-            Order::Want(_) => "Want",
-            Order::Interrupt => "Interrupt",
-            Order::Say { .. } => "Say",
-            Order::Processed { .. } => "Processed",
-            Order::Ready(_) => "Ready",
-            Order::Swept(_) => "Swept",
-            Order::Leave => "Leave",
+            LoopCommand::Begin(..) => "Begin",
+            LoopCommand::Hide(_) => "Hide",
+            LoopCommand::Attach(_) => "Attach",
+            LoopCommand::Want(_) => "Want",
+            LoopCommand::Interrupt => "Interrupt",
+            LoopCommand::Say { .. } => "Say",
+            LoopCommand::Processed { .. } => "Processed",
+            LoopCommand::Ready(_) => "Ready",
+            LoopCommand::Swept(_) => "Swept",
+            LoopCommand::Leave => "Leave",
         })
     }
 }
 
-impl Attempts {
+impl AttemptLoop {
     /// Starts the event loop. It calls `sink` with every event; `sink` must not block.
-    pub fn drive(
+    pub fn spawn(
         shim: ShimProgram,
-        sink: impl FnMut(News) + Send + 'static,
-    ) -> io::Result<Attempts> {
-        Attempts::drive_counting(shim, &Arc::default(), sink)
+        sink: impl FnMut(AttemptEvent) + Send + 'static,
+    ) -> io::Result<AttemptLoop> {
+        AttemptLoop::spawn_counting_retries(shim, &Arc::default(), sink)
     }
 
     /// Starts the event loop and counts the starts that were retried because the machine lacked a
     /// resource.
-    pub fn drive_counting(
+    pub fn spawn_counting_retries(
         shim: ShimProgram,
         retries: &Arc<AtomicU64>,
-        sink: impl FnMut(News) + Send + 'static,
-    ) -> io::Result<Attempts> {
+        sink: impl FnMut(AttemptEvent) + Send + 'static,
+    ) -> io::Result<AttemptLoop> {
         let (orders, incoming) = channel();
         let (wake, woken) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
         woken.set_nonblocking(true)?;
-        let (workers, mut threads) = workers::Workers::begin(shim, &orders, &wake, retries)?;
+        let (workers, mut threads) =
+            start_workers::StartWorkers::spawn(shim, &orders, &wake, retries)?;
         let run = move || {
-            or_end_process(|| shell::run(incoming, woken, workers, Box::new(sink)));
+            or_end_process(|| event_loop::run_loop(incoming, woken, workers, Box::new(sink)));
         };
         let named = std::thread::Builder::new().name("attempts".into());
         threads.push(named.spawn(run)?);
         let threads = Mutex::new(threads);
-        Ok(Attempts(Arc::new(Way {
-            orders,
+        Ok(AttemptLoop(Arc::new(LoopSender {
+            commands: orders,
             wake,
             threads,
         })))
@@ -255,7 +256,7 @@ impl Attempts {
     /// Stops the event loop and its workers and waits for them. No event follows, and every agent
     /// goes on.
     pub fn close(&self) {
-        self.0.leave();
+        self.0.send_leave();
         let mut threads = self
             .0
             .threads
@@ -268,61 +269,61 @@ impl Attempts {
     }
 
     /// Creates an attempt and starts its agent.
-    pub fn begin(&self, begin: Begin) {
-        self.begin_hiding(begin, Vec::new());
+    pub fn start_attempt(&self, begin: AttemptStart) {
+        self.start_attempt_masked(begin, Vec::new());
     }
 
     /// Starts an attempt with values that are masked in its output and its log. A shim that cannot
     /// mask them does not start the agent.
-    pub fn begin_hiding(&self, begin: Begin, values: Vec<String>) {
+    pub fn start_attempt_masked(&self, begin: AttemptStart, values: Vec<String>) {
         let id = begin.spec.attempt.clone();
-        self.order(&id, Order::Begin(Box::new(begin), values));
+        self.send_command(&id, LoopCommand::Begin(Box::new(begin), values));
     }
 
     /// Masks values in the output of an attempt from now on. Later messages wait for it.
-    pub fn hide(&self, id: &str, values: Vec<String>) {
-        self.order(id, Order::Hide(values));
+    pub fn mask_values(&self, id: &str, values: Vec<String>) {
+        self.send_command(id, LoopCommand::Hide(values));
     }
 
     /// Continues an attempt that was started before, whatever its state.
-    pub fn attach(&self, id: &str, known: Known) {
-        self.order(id, Order::Attach(Box::new(known)));
+    pub fn attach_attempt(&self, id: &str, known: AttemptResume) {
+        self.send_command(id, LoopCommand::Attach(Box::new(known)));
     }
 
     /// Sets the wanted process state of the agent.
-    pub fn want(&self, id: &str, want: WantedState) {
-        self.order(id, Order::Want(want));
+    pub fn set_wanted_state(&self, id: &str, want: WantedState) {
+        self.send_command(id, LoopCommand::Want(want));
     }
 
     /// Interrupts the agent, as Ctrl-C in a terminal does.
     pub fn interrupt(&self, id: &str) {
-        self.order(id, Order::Interrupt);
+        self.send_command(id, LoopCommand::Interrupt);
     }
 
     /// Sends a message behind all earlier ones. A message sent again under the same number is
     /// delivered once; without a number it gets the next. `last` closes standard input behind it.
-    pub fn say(&self, id: &str, seq: Option<u64>, last: bool, message: Message) {
-        self.order(id, Order::Say { seq, last, message });
+    pub fn send_message(&self, id: &str, seq: Option<u64>, last: bool, message: AgentMessage) {
+        self.send_command(id, LoopCommand::Say { seq, last, message });
     }
 
     /// Confirms that output up to this offset was processed and that `resume` is stored.
-    pub fn processed(&self, id: &str, upto: u64, resume: ResumePoint) {
-        self.order(id, Order::Processed { upto, resume });
+    pub fn confirm_processed(&self, id: &str, upto: u64, resume: ResumePoint) {
+        self.send_command(id, LoopCommand::Processed { upto, resume });
     }
 
-    fn order(&self, id: &str, order: Order) {
+    fn send_command(&self, id: &str, order: LoopCommand) {
         // An event loop that has ended needs no orders.
-        let _ = self.0.orders.send((id.into(), order));
+        let _ = self.0.commands.send((id.into(), order));
         let _ = (&self.0.wake).write(&[0]);
     }
 }
 
 /// Returns a message of plain bytes, for an agent without a protocol.
-pub fn raw(text: String) -> Message {
+pub fn raw_message(text: String) -> AgentMessage {
     Box::new(move |_| InputDelivery::Input(text.clone()))
 }
 
 /// Returns a prompt, encoded as the client's protocol wants it.
-pub fn prompt(text: String) -> Message {
+pub fn prompt_message(text: String) -> AgentMessage {
     Box::new(move |writer| writer.encode_message(bowline_formats::agents::ToAgent::Prompt(&text)))
 }

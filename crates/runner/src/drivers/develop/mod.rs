@@ -7,15 +7,16 @@
 
 mod prompt;
 
-use super::prompts::{failure, texts};
-use super::{Would, client, parts, settings_at, would_start};
-use crate::core::clients::Client;
-use crate::core::crew::{
-    After, Brief, Job, Outcome, Over, Report, Rules, Screen, Unit, Work, run as crew,
+use super::prompts::{reported_failure, string_list};
+use super::{PlannedStart, choose_client, planned_units, runner_parts, settings_at};
+use crate::core::attempt_record::{AgentReply, AttemptRecord};
+use crate::core::clients::ClientProgram;
+use crate::core::failure::FailureReason;
+use crate::core::state_file_runner::{
+    AttemptBrief, AttemptOutcome, CheckJob, IdleReason, NextStep, StateFileWork, WorkLimits,
+    WorkReport, WorkScreen, WorkUnit, run_work as crew,
 };
-use crate::core::note::{Note, Reply};
-use crate::core::stopper::Stopper;
-use crate::core::why::Why;
+use crate::core::stop_handle::StopHandle;
 use bowline_engine::develop::evidence::CommandObserver;
 use bowline_engine::formats::develop::evidence::EvidenceRecord;
 use bowline_engine::machines::develop::{Command, DevelopMachine, Refusal};
@@ -35,11 +36,11 @@ use std::time::Duration;
 /// Tries of work that is no checkpoint: a design, a review, a gate that stays red.
 const TRIES_MAX: u32 = 3;
 /// Path of the design if its agent does not name one.
-const DESIGN: &str = "docs/design.md";
+const DESIGN_PATH: &str = "docs/design.md";
 
 /// Options of a develop run.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct DevelopOptions {
     /// Name of the agent for all work.
     pub agent: Option<String>,
     /// Runs every phase, as far as the gates allow.
@@ -52,35 +53,35 @@ pub struct Options {
 pub fn run(
     context: &Context,
     run: &DevelopRun,
-    options: &Options,
-    screen: &mut dyn Screen,
-    begun: impl FnOnce(Stopper),
-) -> Result<Report, Error> {
-    let develop = Develop::new(context, run, options)?;
-    let feature = develop.now()?.feature;
+    options: &DevelopOptions,
+    screen: &mut dyn WorkScreen,
+    begun: impl FnOnce(StopHandle),
+) -> Result<WorkReport, Error> {
+    let develop = DevelopWork::new(context, run, options)?;
+    let feature = develop.current_run()?.feature;
     let names = (run.run_key(context)?, feature);
-    let rules = Rules {
+    let rules = WorkLimits {
         parallel: 1,
         starts_max: options.iterations,
     };
-    let parts = parts(context, run.file(), names, &develop.settings, rules, screen)?;
+    let parts = runner_parts(context, run.file(), names, &develop.settings, rules, screen)?;
     crew(parts, develop, begun)
 }
 
 /// Returns the units that a run would start.
-pub fn rehearse(
+pub fn planned_starts(
     context: &Context,
     run: &DevelopRun,
-    options: &Options,
-) -> Result<Vec<Would>, Error> {
-    let develop = Develop::new(context, run, options)?;
-    develop.now()?;
-    would_start(develop, 1)
+    options: &DevelopOptions,
+) -> Result<Vec<PlannedStart>, Error> {
+    let develop = DevelopWork::new(context, run, options)?;
+    develop.current_run()?;
+    planned_units(develop, 1)
 }
 
 /// Kind of work that an agent is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Task {
+enum DevelopTask {
     Design,
     Checkpoint(String),
     Gate(Gate),
@@ -88,16 +89,16 @@ enum Task {
 }
 
 /// Result of a gate's or checkpoint's command.
-pub(super) struct Found {
+pub(super) struct CommandCheck {
     result: Result<PassOutcome, Error>,
     evidence: Option<EvidenceRecord>,
 }
 
 /// Keeps the last evidence: a refusal does not contain the command's output.
 #[derive(Default)]
-struct Keep(Mutex<Option<EvidenceRecord>>);
+struct EvidenceKeeper(Mutex<Option<EvidenceRecord>>);
 
-impl CommandObserver for Keep {
+impl CommandObserver for EvidenceKeeper {
     fn on_started(&self, _: &str) {}
     fn on_tick(&self, _: &str, _: Duration) {}
     fn on_ended(&self, evidence: &EvidenceRecord) {
@@ -106,22 +107,24 @@ impl CommandObserver for Keep {
     }
 }
 
-impl Keep {
-    fn of(pass: impl FnOnce(&Keep) -> Result<PassOutcome, Error>) -> Found {
-        let keep = Keep::default();
+impl EvidenceKeeper {
+    fn run_keeping_evidence(
+        pass: impl FnOnce(&EvidenceKeeper) -> Result<PassOutcome, Error>,
+    ) -> CommandCheck {
+        let keep = EvidenceKeeper::default();
         let result = pass(&keep);
         let evidence = keep.0.into_inner();
-        Found {
+        CommandCheck {
             result,
             evidence: evidence.unwrap_or_else(PoisonError::into_inner),
         }
     }
 }
 
-struct Develop {
+struct DevelopWork {
     context: Context,
     run: DevelopRun,
-    options: Options,
+    options: DevelopOptions,
     settings: BowlineSettings,
     tries: BTreeMap<String, u32>,
     /// Units that only others can continue, with the error to report.
@@ -130,12 +133,16 @@ struct Develop {
     tried: BTreeSet<Gate>,
 }
 
-impl Develop {
-    fn new(context: &Context, run: &DevelopRun, options: &Options) -> Result<Develop, Error> {
+impl DevelopWork {
+    fn new(
+        context: &Context,
+        run: &DevelopRun,
+        options: &DevelopOptions,
+    ) -> Result<DevelopWork, Error> {
         let settings = settings_at(run.root())?;
         // An unknown agent is refused before anything is started.
-        client(&settings, options.agent.as_deref(), None)?;
-        Ok(Develop {
+        choose_client(&settings, options.agent.as_deref(), None)?;
+        Ok(DevelopWork {
             context: Context {
                 actor: Some(Actor::Agent),
                 ..context.clone()
@@ -149,28 +156,28 @@ impl Develop {
         })
     }
 
-    fn now(&self) -> Result<DevelopRunState, Error> {
+    fn current_run(&self) -> Result<DevelopRunState, Error> {
         let run = self.run.read_run(&self.context)?;
-        run.ok_or_else(|| refused(Refusal::NoRun))
+        run.ok_or_else(|| refusal_error(Refusal::NoRun))
     }
 
     /// Returns the work for the present phase.
-    fn task(&self, run: &DevelopRunState) -> Result<Option<Task>, Error> {
+    fn next_task(&self, run: &DevelopRunState) -> Result<Option<DevelopTask>, Error> {
         let auto = self.options.auto;
         Ok(match run.phase {
-            DevelopPhase::Design if auto => Some(Task::Design),
-            DevelopPhase::Review if auto => Some(Task::Gate(Gate::ReviewCleanPass)),
-            DevelopPhase::Implement => match self.checkpoint(run)? {
-                Some(one) => Some(Task::Checkpoint(one.id.clone())),
+            DevelopPhase::Design if auto => Some(DevelopTask::Design),
+            DevelopPhase::Review if auto => Some(DevelopTask::Gate(Gate::ReviewCleanPass)),
+            DevelopPhase::Implement => match self.next_checkpoint(run)? {
+                Some(one) => Some(DevelopTask::Checkpoint(one.id.clone())),
                 None if auto && run.unpassed_checkpoints().is_empty() => {
-                    Some(Task::Gate(Gate::ArchitectVerified))
+                    Some(DevelopTask::Gate(Gate::ArchitectVerified))
                 }
                 None => None,
             },
             DevelopPhase::Pr if auto && run.gates.is_open(Gate::ReReviewClean) => {
-                Some(Task::PullRequest)
+                Some(DevelopTask::PullRequest)
             }
-            DevelopPhase::Pr if auto => Some(Task::Gate(Gate::ReReviewClean)),
+            DevelopPhase::Pr if auto => Some(DevelopTask::Gate(Gate::ReReviewClean)),
             DevelopPhase::Design | DevelopPhase::Review | DevelopPhase::Pr | DevelopPhase::Done => {
                 None
             }
@@ -179,7 +186,7 @@ impl Develop {
 
     /// Returns the checkpoint to work on: the one in progress, else the first whose dependencies
     /// have passed. One that waits for a person holds up only those that depend on it.
-    fn checkpoint<'r>(
+    fn next_checkpoint<'r>(
         &self,
         run: &'r DevelopRunState,
     ) -> Result<Option<&'r DevelopCheckpoint>, Error> {
@@ -199,13 +206,13 @@ impl Develop {
         Ok(with(CheckpointStatus::InProgress).or_else(|| with(CheckpointStatus::Pending)))
     }
 
-    fn planned(&self, id: &str) -> Result<Option<PlannedCheckpoint>, Error> {
+    fn planned_checkpoint(&self, id: &str) -> Result<Option<PlannedCheckpoint>, Error> {
         let contract = self.run.run_contract(&self.context)?;
         Ok(contract.into_iter().find(|planned| planned.id == id))
     }
 
     /// Moves to the next phase if its gate is open, which needs no agent. True if it moved.
-    fn move_on(&self, run: &DevelopRunState) -> Result<bool, Error> {
+    fn advance_phase(&self, run: &DevelopRunState) -> Result<bool, Error> {
         if !self.options.auto || self.context.dry_run {
             return Ok(false);
         }
@@ -225,52 +232,73 @@ impl Develop {
         }
     }
 
-    fn task_of(&self, unit: &Unit) -> Result<Task, Error> {
-        let run = self.now()?;
+    fn unit_task(&self, unit: &WorkUnit) -> Result<DevelopTask, Error> {
+        let run = self.current_run()?;
         if run.find_checkpoint(&unit.id).is_some() {
-            return Ok(Task::Checkpoint(unit.id.clone()));
+            return Ok(DevelopTask::Checkpoint(unit.id.clone()));
         }
         Ok(match Gate::from_name(&unit.id) {
-            Some(gate) => Task::Gate(gate),
-            None if unit.id == DevelopPhase::Design.name() => Task::Design,
-            None => Task::PullRequest,
+            Some(gate) => DevelopTask::Gate(gate),
+            None if unit.id == DevelopPhase::Design.name() => DevelopTask::Design,
+            None => DevelopTask::PullRequest,
         })
     }
 
     /// Retries work that is no checkpoint, or gives it up after [`TRIES_MAX`] failures.
-    fn again(&mut self, unit: &Unit, why: Why, error: Option<Error>) -> After<Found> {
+    fn retry_or_give_up(
+        &mut self,
+        unit: &WorkUnit,
+        why: FailureReason,
+        error: Option<Error>,
+    ) -> NextStep<CommandCheck> {
         let tries = self.tries.entry(unit.id.clone()).or_default();
         *tries += 1;
         match *tries >= TRIES_MAX {
             true => {
                 self.given_up.insert(unit.id.clone(), error);
-                After::GaveUp { why }
+                NextStep::GaveUp { why }
             }
-            false => After::Again { wait_ms: 0, why },
+            false => NextStep::Retry { wait_ms: 0, why },
         }
     }
 
-    fn try_gate(&self, gate: Gate) -> Job<Found> {
+    fn gate_check(&self, gate: Gate) -> CheckJob<CommandCheck> {
         let (run, context) = (self.run.clone(), self.context.clone());
-        Box::new(move || Keep::of(|keep| run.gate_pass(&context, gate, GateProof::default(), keep)))
+        Box::new(move || {
+            EvidenceKeeper::run_keeping_evidence(|keep| {
+                run.gate_pass(&context, gate, GateProof::default(), keep)
+            })
+        })
     }
 
-    fn failed_checkpoint(&mut self, unit: &Unit, why: Why) -> Result<After<Found>, Error> {
+    fn fail_checkpoint(
+        &mut self,
+        unit: &WorkUnit,
+        why: FailureReason,
+    ) -> Result<NextStep<CommandCheck>, Error> {
         // An agent may name the kind of failure: `FAIL:cp-1:DESIGN_MISMATCH: no such table`.
-        let word = why.own_words().split([':', ' ']).next().unwrap_or_default();
+        let word = why
+            .untranslated_text()
+            .split([':', ' '])
+            .next()
+            .unwrap_or_default();
         let class = FailureClass::from_name(word).unwrap_or(FailureClass::NotImplemented);
         let changed = self.run.checkpoint_fail(&self.context, &unit.id, class)?;
-        Ok(after_attempt(changed.state.as_ref(), unit, why))
+        Ok(step_after_attempt(changed.state.as_ref(), unit, why))
     }
 
-    fn designed(&mut self, unit: &Unit, reply: &Reply) -> Result<After<Found>, Error> {
-        let path = part(reply, "contract")
+    fn adopt_design(
+        &mut self,
+        unit: &WorkUnit,
+        reply: &AgentReply,
+    ) -> Result<NextStep<CommandCheck>, Error> {
+        let path = result_part(reply, "contract")
             .and_then(Value::as_str)
-            .unwrap_or(DESIGN);
-        match self.hand_in(path) {
-            Ok(()) => Ok(After::Done),
+            .unwrap_or(DESIGN_PATH);
+        match self.adopt_contract(path) {
+            Ok(()) => Ok(NextStep::Done),
             Err(error @ (Error::BadInput { .. } | Error::NoValidation { .. })) => {
-                Ok(self.again(unit, Why::from(&error), Some(error)))
+                Ok(self.retry_or_give_up(unit, FailureReason::from(&error), Some(error)))
             }
             Err(error) => Err(error),
         }
@@ -278,7 +306,7 @@ impl Develop {
 
     /// Adopts a contract. It is refused if a checkpoint has no command, which would stop the run
     /// later.
-    fn hand_in(&self, path: &str) -> Result<(), Error> {
+    fn adopt_contract(&self, path: &str) -> Result<(), Error> {
         let path = self.run.root().join(path);
         let changed = self.run.enter_review(&self.context, &[], Some(&path))?;
         let contract = self.run.run_contract(&self.context)?;
@@ -292,204 +320,248 @@ impl Develop {
         Ok(())
     }
 
-    fn reviewed(&mut self, unit: &Unit, gate: Gate, reply: &Reply) -> Result<After<Found>, Error> {
+    fn judge_review(
+        &mut self,
+        unit: &WorkUnit,
+        gate: Gate,
+        reply: &AgentReply,
+    ) -> Result<NextStep<CommandCheck>, Error> {
         if let (Gate::ReviewCleanPass, Some(path)) =
-            (gate, part(reply, "contract").and_then(Value::as_str))
+            (gate, result_part(reply, "contract").and_then(Value::as_str))
         {
-            match self.hand_in(path) {
+            match self.adopt_contract(path) {
                 Ok(()) => {}
                 Err(error @ (Error::BadInput { .. } | Error::NoValidation { .. })) => {
-                    return Ok(self.again(unit, Why::from(&error), Some(error)));
+                    return Ok(self.retry_or_give_up(
+                        unit,
+                        FailureReason::from(&error),
+                        Some(error),
+                    ));
                 }
                 Err(error) => return Err(error),
             }
         }
-        let blocking = part(reply, "blocking").and_then(Value::as_u64).unwrap_or(0);
+        let blocking = result_part(reply, "blocking")
+            .and_then(Value::as_u64)
+            .unwrap_or(0);
         if blocking > 0 {
-            let issues = texts(part(reply, "issues")).join("\n");
-            let why = Why::with(Reason::Blocking { count: blocking }, &issues);
-            return Ok(self.again(unit, why, None));
+            let issues = string_list(result_part(reply, "issues")).join("\n");
+            let why = FailureReason::with_detail(Reason::Blocking { count: blocking }, &issues);
+            return Ok(self.retry_or_give_up(unit, why, None));
         }
-        Ok(After::Check(self.try_gate(gate)))
+        Ok(NextStep::Check(self.gate_check(gate)))
     }
 }
 
-fn refused(refusal: Refusal) -> Error {
+fn refusal_error(refusal: Refusal) -> Error {
     Error::Refused(refusal.into())
 }
 
-fn part<'r>(reply: &'r Reply, name: &str) -> Option<&'r Value> {
+fn result_part<'r>(reply: &'r AgentReply, name: &str) -> Option<&'r Value> {
     reply.result.as_ref().and_then(|result| result.get(name))
 }
 
-fn after_attempt(run: Option<&DevelopRunState>, unit: &Unit, why: Why) -> After<Found> {
+fn step_after_attempt(
+    run: Option<&DevelopRunState>,
+    unit: &WorkUnit,
+    why: FailureReason,
+) -> NextStep<CommandCheck> {
     let status = run
         .and_then(|run| run.find_checkpoint(&unit.id))
         .map(|one| one.status);
     match status {
-        Some(CheckpointStatus::Passed) => After::Done,
-        Some(CheckpointStatus::InProgress) => After::Again { wait_ms: 0, why },
+        Some(CheckpointStatus::Passed) => NextStep::Done,
+        Some(CheckpointStatus::InProgress) => NextStep::Retry { wait_ms: 0, why },
         Some(
             CheckpointStatus::Pending | CheckpointStatus::Escalated | CheckpointStatus::Failed,
         )
-        | None => After::GaveUp { why },
+        | None => NextStep::GaveUp { why },
     }
 }
 
 /// Returns the reason for a red command with its output, for the next attempt.
-fn told(evidence: Option<&EvidenceRecord>) -> Why {
+fn command_failure(evidence: Option<&EvidenceRecord>) -> FailureReason {
     let Some(evidence) = evidence else {
         return Reason::CommandRed.into();
     };
     let command = evidence.command.clone().unwrap_or_default();
     let code = evidence.exit_code;
-    Why::with(
+    FailureReason::with_detail(
         Reason::CommandEnded { command, code },
         &evidence.output_tail,
     )
 }
 
-impl Work for Develop {
-    type Checked = Found;
+impl StateFileWork for DevelopWork {
+    type Checked = CommandCheck;
 
-    fn ready(&mut self) -> Result<Vec<Unit>, Error> {
-        let mut run = self.now()?;
-        while self.move_on(&run)? {
-            run = self.now()?;
+    fn ready_units(&mut self) -> Result<Vec<WorkUnit>, Error> {
+        let mut run = self.current_run()?;
+        while self.advance_phase(&run)? {
+            run = self.current_run()?;
         }
-        let unit = |task: Task| match task {
-            Task::Checkpoint(id) => {
+        let unit = |task: DevelopTask| match task {
+            DevelopTask::Checkpoint(id) => {
                 let one = run.find_checkpoint(&id);
-                Unit {
+                WorkUnit {
                     round: one.map_or(0, |one| one.iteration),
-                    begun: one.is_some_and(|one| one.status == CheckpointStatus::InProgress),
+                    in_progress: one.is_some_and(|one| one.status == CheckpointStatus::InProgress),
                     id,
                 }
             }
             // The state file does not count the tries of these: they have one round, always in
             // progress.
-            Task::Design => whole(DevelopPhase::Design.name()),
-            Task::Gate(gate) => whole(gate.name()),
-            Task::PullRequest => whole("pull-request"),
+            DevelopTask::Design => uncounted_unit(DevelopPhase::Design.name()),
+            DevelopTask::Gate(gate) => uncounted_unit(gate.name()),
+            DevelopTask::PullRequest => uncounted_unit("pull-request"),
         };
-        let units = self.task(&run)?.map(unit).into_iter();
+        let units = self.next_task(&run)?.map(unit).into_iter();
         Ok(units
             .filter(|unit| !self.given_up.contains_key(&unit.id))
             .collect())
     }
 
-    fn client(&mut self, _: &Unit) -> Result<Client, Error> {
-        client(&self.settings, self.options.agent.as_deref(), None)
+    fn unit_client(&mut self, _: &WorkUnit) -> Result<ClientProgram, Error> {
+        choose_client(&self.settings, self.options.agent.as_deref(), None)
     }
 
-    fn before(&mut self, unit: &Unit) -> Result<Option<Job<Found>>, Error> {
-        match self.task_of(unit)? {
-            Task::Gate(gate @ Gate::ArchitectVerified) if self.tried.insert(gate) => {
-                Ok(Some(self.try_gate(gate)))
+    fn check_before_start(
+        &mut self,
+        unit: &WorkUnit,
+    ) -> Result<Option<CheckJob<CommandCheck>>, Error> {
+        match self.unit_task(unit)? {
+            DevelopTask::Gate(gate @ Gate::ArchitectVerified) if self.tried.insert(gate) => {
+                Ok(Some(self.gate_check(gate)))
             }
-            Task::Checkpoint(id) => match self.planned(&id)?.and_then(|planned| planned.command) {
+            DevelopTask::Checkpoint(id) => match self
+                .planned_checkpoint(&id)?
+                .and_then(|planned| planned.command)
+            {
                 Some(_) => Ok(None),
                 None => Err(Error::NoValidation { id }),
             },
-            Task::Gate(_) | Task::Design | Task::PullRequest => Ok(None),
+            DevelopTask::Gate(_) | DevelopTask::Design | DevelopTask::PullRequest => Ok(None),
         }
     }
 
-    fn start(&mut self, unit: &Unit) -> Result<Unit, Error> {
+    fn start_unit(&mut self, unit: &WorkUnit) -> Result<WorkUnit, Error> {
         let changed = self.run.checkpoint_start(&self.context, &unit.id, None)?;
         let one = changed
             .state
             .as_ref()
             .and_then(|run| run.find_checkpoint(&unit.id));
-        Ok(Unit {
+        Ok(WorkUnit {
             id: unit.id.clone(),
             round: one.map_or(1, |one| one.iteration),
-            begun: true,
+            in_progress: true,
         })
     }
 
-    fn brief(&mut self, unit: &Unit, note: &Note) -> Result<Brief, Error> {
-        let (run, task) = (self.now()?, self.task_of(unit)?);
+    fn attempt_brief(
+        &mut self,
+        unit: &WorkUnit,
+        note: &AttemptRecord,
+    ) -> Result<AttemptBrief, Error> {
+        let (run, task) = (self.current_run()?, self.unit_task(unit)?);
         let contract = self.run.run_contract(&self.context)?;
         let number = run.checkpoints.iter().position(|one| one.id == unit.id);
-        Ok(Brief {
-            prompt: prompt::prompt(self.run.root(), &run, &task, &contract, note),
+        Ok(AttemptBrief {
+            prompt: prompt::build_prompt(self.run.root(), &run, &task, &contract, note),
             folder: std::path::absolute(self.run.root())
                 .unwrap_or_else(|_| self.run.root().to_owned()),
             number: number
                 .and_then(|at| u32::try_from(at + 1).ok())
                 .unwrap_or(0),
             variables: match task {
-                Task::Checkpoint(id) => vec![("BOWLINE_CHECKPOINT", id)],
-                Task::Design | Task::Gate(_) | Task::PullRequest => Vec::new(),
+                DevelopTask::Checkpoint(id) => vec![("BOWLINE_CHECKPOINT", id)],
+                DevelopTask::Design | DevelopTask::Gate(_) | DevelopTask::PullRequest => Vec::new(),
             },
             time_ms: None,
         })
     }
 
-    fn ended(&mut self, unit: &Unit, _: &Note, outcome: Outcome) -> Result<After<Found>, Error> {
-        let task = self.task_of(unit)?;
+    fn judge_attempt(
+        &mut self,
+        unit: &WorkUnit,
+        _: &AttemptRecord,
+        outcome: AttemptOutcome,
+    ) -> Result<NextStep<CommandCheck>, Error> {
+        let task = self.unit_task(unit)?;
         let outcome = match outcome {
-            Outcome::Ended(reply) => match failure(reply.result.as_ref()) {
-                Some(why) => Outcome::Failed(why),
-                None => Outcome::Ended(reply),
+            AttemptOutcome::Ended(reply) => match reported_failure(reply.result.as_ref()) {
+                Some(why) => AttemptOutcome::Failed(why),
+                None => AttemptOutcome::Ended(reply),
             },
-            failed @ Outcome::Failed(_) => failed,
+            failed @ AttemptOutcome::Failed(_) => failed,
         };
         match (task, outcome) {
-            (Task::Checkpoint(_), Outcome::Failed(why)) => self.failed_checkpoint(unit, why),
-            (Task::Checkpoint(id), Outcome::Ended(_)) => {
-                let run = self.now()?;
+            (DevelopTask::Checkpoint(_), AttemptOutcome::Failed(why)) => {
+                self.fail_checkpoint(unit, why)
+            }
+            (DevelopTask::Checkpoint(id), AttemptOutcome::Ended(_)) => {
+                let run = self.current_run()?;
                 let status = run.find_checkpoint(&id).map(|one| one.status);
                 // The agent may have moved the checkpoint by itself.
                 if status != Some(CheckpointStatus::InProgress) {
                     let why = Reason::EndedItself.into();
-                    return Ok(after_attempt(Some(&run), unit, why));
+                    return Ok(step_after_attempt(Some(&run), unit, why));
                 }
                 let (run, context) = (self.run.clone(), self.context.clone());
-                Ok(After::Check(Box::new(move || {
-                    Keep::of(|keep| run.checkpoint_pass(&context, &id, None, keep))
+                Ok(NextStep::Check(Box::new(move || {
+                    EvidenceKeeper::run_keeping_evidence(|keep| {
+                        run.checkpoint_pass(&context, &id, None, keep)
+                    })
                 })))
             }
-            (Task::Design | Task::Gate(_) | Task::PullRequest, Outcome::Failed(why)) => {
-                Ok(self.again(unit, why, None))
+            (
+                DevelopTask::Design | DevelopTask::Gate(_) | DevelopTask::PullRequest,
+                AttemptOutcome::Failed(why),
+            ) => Ok(self.retry_or_give_up(unit, why, None)),
+            (DevelopTask::Design, AttemptOutcome::Ended(reply)) => self.adopt_design(unit, &reply),
+            (DevelopTask::Gate(gate), AttemptOutcome::Ended(reply)) => {
+                self.judge_review(unit, gate, &reply)
             }
-            (Task::Design, Outcome::Ended(reply)) => self.designed(unit, &reply),
-            (Task::Gate(gate), Outcome::Ended(reply)) => self.reviewed(unit, gate, &reply),
-            (Task::PullRequest, Outcome::Ended(_)) => {
+            (DevelopTask::PullRequest, AttemptOutcome::Ended(_)) => {
                 self.run.finish_run(&self.context)?;
-                Ok(After::Done)
+                Ok(NextStep::Done)
             }
         }
     }
 
-    fn checked(&mut self, unit: &Unit, _: &Note, found: Found) -> Result<After<Found>, Error> {
-        let why = told(found.evidence.as_ref());
-        match (self.task_of(unit)?, found.result) {
-            (Task::Checkpoint(_), Ok(passed)) => {
-                Ok(after_attempt(passed.changed.state.as_ref(), unit, why))
+    fn apply_check(
+        &mut self,
+        unit: &WorkUnit,
+        _: &AttemptRecord,
+        found: CommandCheck,
+    ) -> Result<NextStep<CommandCheck>, Error> {
+        let why = command_failure(found.evidence.as_ref());
+        match (self.unit_task(unit)?, found.result) {
+            (DevelopTask::Checkpoint(_), Ok(passed)) => {
+                Ok(step_after_attempt(passed.changed.state.as_ref(), unit, why))
             }
-            (_, Ok(_)) => Ok(After::Done),
+            (_, Ok(_)) => Ok(NextStep::Done),
             (_, Err(error)) => match &error {
                 Error::Refused(Refused::Develop(Refusal::EvidenceRed { .. }))
-                | Error::ChangedWhileRunning { .. } => Ok(self.again(unit, why, Some(error))),
+                | Error::ChangedWhileRunning { .. } => {
+                    Ok(self.retry_or_give_up(unit, why, Some(error)))
+                }
                 _ => Err(error),
             },
         }
     }
 
-    fn over(&mut self) -> Result<Over, Error> {
-        let run = self.now()?;
-        let stopped = |error| Ok(Over::Stopped(Box::new(error)));
+    fn idle_reason(&mut self) -> Result<IdleReason, Error> {
+        let run = self.current_run()?;
+        let stopped = |error| Ok(IdleReason::Stopped(Box::new(error)));
         if let Some(error) = self.given_up.values_mut().find_map(Option::take) {
             return stopped(error);
         }
         match run.phase {
-            DevelopPhase::Done => Ok(Over::Done),
+            DevelopPhase::Done => Ok(IdleReason::Done),
             DevelopPhase::Implement
                 if run.unpassed_checkpoints().is_empty() && !self.options.auto =>
             {
-                Ok(Over::Done)
+                Ok(IdleReason::Done)
             }
             DevelopPhase::Implement => {
                 let waits = |one: &&DevelopCheckpoint| one.status != CheckpointStatus::Passed;
@@ -501,12 +573,12 @@ impl Work for Develop {
                 };
                 // The rules explain what forbids the start.
                 match DevelopMachine::step(&Some(run), start, self.context.now()) {
-                    Err(refusal) => stopped(refused(refusal)),
-                    Ok(_) => Ok(Over::Done),
+                    Err(refusal) => stopped(refusal_error(refusal)),
+                    Ok(_) => Ok(IdleReason::Done),
                 }
             }
             phase @ (DevelopPhase::Design | DevelopPhase::Review | DevelopPhase::Pr) => {
-                stopped(refused(Refusal::WrongPhase {
+                stopped(refusal_error(Refusal::WrongPhase {
                     what: "work on checkpoints",
                     phase,
                     wanted: DevelopPhase::Implement,
@@ -515,8 +587,8 @@ impl Work for Develop {
         }
     }
 
-    fn progress(&mut self) -> (usize, usize) {
-        let run = self.now().ok();
+    fn done_and_total(&mut self) -> (usize, usize) {
+        let run = self.current_run().ok();
         run.map_or((0, 0), |run| {
             let total = run.checkpoints.len();
             (total - run.unpassed_checkpoints().len(), total)
@@ -524,10 +596,10 @@ impl Work for Develop {
     }
 }
 
-fn whole(id: &str) -> Unit {
-    Unit {
+fn uncounted_unit(id: &str) -> WorkUnit {
+    WorkUnit {
         id: id.to_owned(),
         round: 1,
-        begun: true,
+        in_progress: true,
     }
 }

@@ -6,9 +6,9 @@ use super::follow::stopped;
 use super::prompt::Spelling;
 use super::types::Verifier;
 use super::{AgentSpec, attempt_id, folders, prompt, verifier_id};
-use crate::core::attempts::{Begin, Happened, Known, Voice};
-use crate::core::clients::fill;
-use crate::core::hearing::FirstMessage;
+use crate::core::attempts::{AttemptEventKind, AttemptResume, AttemptStart, OutputProtocol};
+use crate::core::clients::fill_template;
+use crate::core::output_parser::FirstMessage;
 use bowline_formats::agents::launch::{self, ClientSession};
 use bowline_formats::agents::{
     AgentEventKind, AgentInputWriter, AgentProtocol, ResumePoint, ToAgent,
@@ -82,10 +82,10 @@ impl Desk {
             found.first_message = self.first_message(row);
         }
         self.live.insert(id.clone(), found);
-        let known = Known {
+        let known = AttemptResume {
             folder,
             fence: u64::from(attempt),
-            voice: self.voice(row),
+            output_protocol: self.voice(row),
             resume,
             session: row.about.session.clone(),
         };
@@ -120,12 +120,12 @@ impl Desk {
     fn first_message(&self, row: &JobRow) -> FirstMessage {
         let protocol = self.agent(row).map(|agent| agent.protocol);
         let now_ms = self.now().0.saturating_mul(1_000);
-        FirstMessage::awaited_from(protocol.unwrap_or(AgentProtocol::Markers), now_ms)
+        FirstMessage::start_wait_for(protocol.unwrap_or(AgentProtocol::Markers), now_ms)
     }
 
-    fn voice(&self, row: &JobRow) -> Voice {
+    fn voice(&self, row: &JobRow) -> OutputProtocol {
         let agent = self.agent(row);
-        Voice {
+        OutputProtocol {
             protocol: agent.map_or(AgentProtocol::Markers, |agent| agent.protocol),
             nonce: Some(row.about.nonce.clone()),
         }
@@ -200,12 +200,12 @@ impl Desk {
         here.begun_here = true;
         here.first_message = self.first_message(row);
         self.live.insert(id.to_owned(), here);
-        let begin = Begin {
+        let begin = AttemptStart {
             folder: self.config.attempt(id),
             spec,
             environment,
-            voice: self.voice(row),
-            first: None,
+            output_protocol: self.voice(row),
+            first_message: None,
             session: row.about.session.clone(),
             close_input: agent.protocol == AgentProtocol::CodexJson,
         };
@@ -286,7 +286,7 @@ impl Desk {
         let deaf = agent.protocol == AgentProtocol::CodexJson;
         if first && (deaf || prompt::in_command(&agent)) {
             // The command line has the prompt; its number is used up all the same.
-            let nothing = crate::core::attempts::raw(String::new());
+            let nothing = crate::core::attempts::raw_message(String::new());
             self.attempts.say(id, seq, deaf, nothing);
             return;
         }
@@ -402,17 +402,17 @@ impl Desk {
         looking.protocol = agent.protocol;
         looking.files = files.to_vec();
         self.live.insert(id.clone(), looking);
-        let voice = Voice {
+        let voice = OutputProtocol {
             protocol: agent.protocol,
             nonce: None,
         };
         let folder = self.config.attempt(&id);
         if folder.exists() {
             // It was started by an earlier process of ours: all its output is read again.
-            let known = Known {
+            let known = AttemptResume {
                 folder,
                 fence: 0,
-                voice,
+                output_protocol: voice,
                 resume: ResumePoint::default(),
                 session: None,
             };
@@ -429,13 +429,13 @@ impl Desk {
             workspace,
         );
         let told = !prompt::in_command(&agent) && agent.protocol != AgentProtocol::CodexJson;
-        let first = told.then(|| crate::core::attempts::prompt(text));
-        let begin = Begin {
+        let first = told.then(|| crate::core::attempts::prompt_message(text));
+        let begin = AttemptStart {
             folder,
             spec,
             environment,
-            voice,
-            first,
+            output_protocol: voice,
+            first_message: first,
             session: None,
             close_input: agent.protocol == AgentProtocol::CodexJson,
         };
@@ -465,9 +465,15 @@ impl Desk {
 
     /// Handles events of a verifying agent: its result, or an end without one, which counts as
     /// failed. Either counts only once its process is over, so that none is left behind.
-    pub(super) fn hear_verifier(&mut self, id: &str, job: &str, ticket: u32, what: Happened) {
+    pub(super) fn hear_verifier(
+        &mut self,
+        id: &str,
+        job: &str,
+        ticket: u32,
+        what: AttemptEventKind,
+    ) {
         let (used, criteria, files) = match what {
-            Happened::Output {
+            AttemptEventKind::Output {
                 offset,
                 bytes,
                 events,
@@ -494,12 +500,12 @@ impl Desk {
                 }
                 return;
             }
-            Happened::Exited { .. } | Happened::Lost(_) | Happened::NotBegun { .. } => {
-                match self.live.remove(id) {
-                    Some(live) => (live.used, live.found, live.files),
-                    None => return,
-                }
-            }
+            AttemptEventKind::Exited { .. }
+            | AttemptEventKind::Lost(_)
+            | AttemptEventKind::NeverStarted { .. } => match self.live.remove(id) {
+                Some(live) => (live.used, live.found, live.files),
+                None => return,
+            },
             _ => return,
         };
         let Some(effect) = self.verifying.remove(job) else {
@@ -564,7 +570,7 @@ fn live(row: &JobRow, number: u32, verifies: bool) -> Live {
         verifies,
         since: 0,
         begun_here: false,
-        first_message: FirstMessage::arrived(),
+        first_message: FirstMessage::already_received(),
         unwritten: None,
         told: Vec::new(),
         read: 0,
@@ -626,6 +632,6 @@ fn command(
     agent
         .command
         .iter()
-        .map(|word| fill(word, &values))
+        .map(|word| fill_template(word, &values))
         .collect()
 }

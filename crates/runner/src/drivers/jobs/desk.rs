@@ -11,8 +11,8 @@ use super::request::{Refused, SubmittedRequest};
 use super::shift::Shift;
 use super::workshop::{Bench, Finished, Workshop};
 use super::{Agents, Config, Listeners, Reply, SharedConfig, Tokens, current, folders};
-use crate::core::attempts::{Attempts, News};
-use crate::core::hearing::FirstMessage;
+use crate::core::attempts::{AttemptEvent, AttemptLoop};
+use crate::core::output_parser::FirstMessage;
 use bowline_formats::agents::{AgentProtocol, ResumePoint, TokenUsage, UsagePeriod};
 use bowline_formats::markers::CriterionResult;
 use bowline_machines::job::{AgentMarker, Command, Job, JobMachine, JobState, Refusal, TimerKind};
@@ -39,7 +39,7 @@ const TICK_MS: u64 = 1_000;
 /// Input of the dispatcher.
 pub(super) enum Input {
     Asked(Box<SubmittedRequest>, Reply),
-    News(News),
+    News(AttemptEvent),
     Finished(Box<Finished>),
     /// Another user of the store found it damaged.
     Damaged(Outage),
@@ -165,9 +165,10 @@ impl Desk {
         let (news, flushed) = (shift.clone(), shift.clone());
         // A dispatcher that has ended drops events; the next one finds the agents.
         let retries = &shift.failures.retries;
-        let attempts = Attempts::drive_counting(config.shim.clone(), retries, move |it| {
-            drop(news.put(Input::News(it)));
-        });
+        let attempts =
+            AttemptLoop::spawn_counting_retries(config.shim.clone(), retries, move |it| {
+                drop(news.put(Input::News(it)));
+            });
         let attempts = attempts.map_err(|error| Outage::of(&error))?;
         let wake = Arc::new(move || flushed.flushed());
         let desk = Desk::with(config, store, key, Box::new(attempts), Box::new(workshop))?;

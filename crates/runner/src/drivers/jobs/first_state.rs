@@ -4,7 +4,7 @@
 use super::Config;
 use super::git_script::git;
 use super::workshop::{repository, save_code, shown};
-use crate::core::quoted;
+use crate::core::shell_quoted;
 use bowline_store::JobRow;
 
 /// Last part of the ref.
@@ -18,7 +18,7 @@ pub fn first_state_ref(id: &str) -> String {
 /// Saves the files once. If that fails, the review of the first phase shows every file as new.
 pub(super) fn save(config: &Config, row: &JobRow) {
     let known = repository(config, row).and_then(|path| {
-        let (path, name) = (shown(&path), quoted(&first_state_ref(&row.id)));
+        let (path, name) = (shown(&path), shell_quoted(&first_state_ref(&row.id)));
         let script = format!("git --git-dir={path} rev-parse -q --verify {name}");
         git(&script, &config.workspace(row), &config.environment)
     });

@@ -5,7 +5,7 @@ use super::git_script::git;
 use super::waiting::{self, Waiting};
 use super::workshop::index;
 use super::{Answered, Config, Reply, app, attempt_id, prompt, rebuild, verifier_id};
-use crate::core::quoted;
+use crate::core::shell_quoted;
 use bowline_machines::Timestamp;
 use bowline_machines::job::{Job, JobState};
 use bowline_store::{JobAttributes, JobRow, Resource};
@@ -263,7 +263,7 @@ fn highest_number(attempts: &Path, id: &str, prefix: &str) -> u32 {
 fn remove(config: &Config, row: &JobRow) -> bool {
     let workspace = config.workspace(row);
     if row.about.workspace.is_some() && row.job.attempt > 0 && workspace.is_dir() {
-        let refs = quoted(&format!("refs/bowline/{}/", row.id));
+        let refs = shell_quoted(&format!("refs/bowline/{}/", row.id));
         let script = format!(
             "git for-each-ref --format='delete %(refname)' {refs} | git update-ref --stdin"
         );

@@ -6,8 +6,8 @@ use super::delivery::is_over;
 use super::desk::Desk;
 use super::flight::After;
 use super::follow::timer_key;
-use crate::core::attempts::{Happened, News};
-use crate::core::hearing::{FirstMessage, is_valid};
+use crate::core::attempts::{AttemptEvent, AttemptEventKind};
+use crate::core::output_parser::{FirstMessage, is_valid_message};
 use bowline_formats::agents::{AgentEvent, AgentEventKind, TokenUsage, TurnEnd, UsagePeriod};
 use bowline_formats::markers::check::is_protected;
 use bowline_formats::markers::{DependencyRequest, UserQuestion};
@@ -34,7 +34,7 @@ const TURN_QUIET_S: i64 = 5;
 const LIMIT_S_MIN: i64 = 1;
 
 impl Desk {
-    pub(super) fn hear(&mut self, news: News) {
+    pub(super) fn hear(&mut self, news: AttemptEvent) {
         let id = news.id.to_string();
         let Some(live) = self.live.get(&id) else {
             return;
@@ -42,11 +42,11 @@ impl Desk {
         let (job, number, verifies) = (live.job.clone(), live.number, live.verifies);
         let begun_here = live.begun_here;
         if verifies {
-            self.hear_verifier(&id, &job, number, news.what);
+            self.hear_verifier(&id, &job, number, news.kind);
             return;
         }
-        match news.what {
-            Happened::Output {
+        match news.kind {
+            AttemptEventKind::Output {
                 offset,
                 bytes,
                 events,
@@ -55,7 +55,7 @@ impl Desk {
                 let upto = offset + bytes.len() as u64;
                 self.hear_output(&id, &job, number, upto, resume, events);
             }
-            Happened::Exited { exit, .. } => {
+            AttemptEventKind::Exited { exit, .. } => {
                 let command = match (&exit.start_error, exit.started) {
                     (Some(error), _) => not_started(number, error.clone()),
                     (None, false) => Command::Recover { attempt: number },
@@ -66,11 +66,11 @@ impl Desk {
                 };
                 self.over(&id, &job, command);
             }
-            Happened::Lost(_) => {
+            AttemptEventKind::Lost(_) => {
                 let attempt = number;
                 self.over(&id, &job, Command::Recover { attempt });
             }
-            Happened::NotBegun { message } => {
+            AttemptEventKind::NeverStarted { message } => {
                 let attempt = number;
                 let command = match message {
                     Some(message) if begun_here => not_started(attempt, message),
@@ -80,13 +80,13 @@ impl Desk {
                 };
                 self.over(&id, &job, command);
             }
-            Happened::InputRead { upto } => self.input_read(&id, upto),
-            Happened::Running { .. }
-            | Happened::Now(_)
-            | Happened::Blocked(_)
-            | Happened::Silent { .. }
-            | Happened::Refused { .. }
-            | Happened::Undelivered(_) => {}
+            AttemptEventKind::InputRead { upto } => self.input_read(&id, upto),
+            AttemptEventKind::Running { .. }
+            | AttemptEventKind::StateChanged(_)
+            | AttemptEventKind::Blocked(_)
+            | AttemptEventKind::ShimUnreachable { .. }
+            | AttemptEventKind::Refused { .. }
+            | AttemptEventKind::Undelivered(_) => {}
         }
     }
 
@@ -108,10 +108,10 @@ impl Desk {
             self.count_late(row, number, events);
             return;
         }
-        if events.iter().any(is_valid)
+        if events.iter().any(is_valid_message)
             && let Some(live) = self.live.get_mut(id)
         {
-            live.first_message = FirstMessage::arrived();
+            live.first_message = FirstMessage::already_received();
         }
         let mut caused = false;
         for event in events {

@@ -74,7 +74,7 @@ pub use request::{Answered, Edit, JobRequest, Refused, SubmittedRequest, record_
 pub use types::{DESIGN, PLANNING, Phase, TypeSpec, Verifier};
 pub use unknown_agents::{UnknownAgent, hold_agent, still_alive, unknown_agents};
 
-use crate::core::attempts::{Attempts, Begin, Known, Message};
+use crate::core::attempts::{AgentMessage, AttemptLoop, AttemptResume, AttemptStart};
 use bowline_engine::actor::ProcessAncestry;
 use bowline_engine::clock::Clock;
 use bowline_formats::agents::{AgentProtocol, ResumePoint};
@@ -212,44 +212,44 @@ const ACTION_PURPOSE: &str = "action";
 
 /// Driver of agents: [`Attempts`], or a simulation.
 trait Agents: Send {
-    fn begin(&self, begin: Begin, hidden: Vec<String>);
-    fn attach(&self, id: &str, known: Known);
+    fn begin(&self, begin: AttemptStart, hidden: Vec<String>);
+    fn attach(&self, id: &str, known: AttemptResume);
     fn hide(&self, id: &str, values: Vec<String>);
     fn want(&self, id: &str, want: WantedState);
     fn interrupt(&self, id: &str);
-    fn say(&self, id: &str, seq: Option<u64>, last: bool, message: Message);
+    fn say(&self, id: &str, seq: Option<u64>, last: bool, message: AgentMessage);
     fn processed(&self, id: &str, upto: u64, resume: ResumePoint);
     /// Releases every agent and waits until no more events can come.
     fn close(&self) {}
 }
 
-impl Agents for Attempts {
-    fn begin(&self, begin: Begin, hidden: Vec<String>) {
-        self.begin_hiding(begin, hidden);
+impl Agents for AttemptLoop {
+    fn begin(&self, begin: AttemptStart, hidden: Vec<String>) {
+        self.start_attempt_masked(begin, hidden);
     }
 
-    fn attach(&self, id: &str, known: Known) {
-        self.attach(id, known);
+    fn attach(&self, id: &str, known: AttemptResume) {
+        self.attach_attempt(id, known);
     }
 
     fn hide(&self, id: &str, values: Vec<String>) {
-        self.hide(id, values);
+        self.mask_values(id, values);
     }
 
     fn want(&self, id: &str, want: WantedState) {
-        self.want(id, want);
+        self.set_wanted_state(id, want);
     }
 
     fn interrupt(&self, id: &str) {
         self.interrupt(id);
     }
 
-    fn say(&self, id: &str, seq: Option<u64>, last: bool, message: Message) {
-        self.say(id, seq, last, message);
+    fn say(&self, id: &str, seq: Option<u64>, last: bool, message: AgentMessage) {
+        self.send_message(id, seq, last, message);
     }
 
     fn processed(&self, id: &str, upto: u64, resume: ResumePoint) {
-        self.processed(id, upto, resume);
+        self.confirm_processed(id, upto, resume);
     }
 
     fn close(&self) {

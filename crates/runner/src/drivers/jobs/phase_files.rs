@@ -2,7 +2,7 @@
 
 use super::git_script::git;
 use super::workshop::{Environment, shown};
-use crate::core::quoted;
+use crate::core::shell_quoted;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -21,8 +21,8 @@ impl PhaseChanges {
         let script = format!(
             "git --git-dir={} diff --name-only -z --no-renames --no-ext-diff --diff-filter=d {} {} > {}",
             shown(&self.repository),
-            quoted(&self.from),
-            quoted(&self.to),
+            shell_quoted(&self.from),
+            shell_quoted(&self.to),
             shown(&self.list),
         );
         let told = git(&script, self.list.parent()?, environment);

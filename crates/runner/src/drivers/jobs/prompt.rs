@@ -1,7 +1,7 @@
 //! Prompts for phases, and messages to running agents.
 
 use super::{AgentSpec, Config, Phase};
-use crate::core::clients::fill;
+use crate::core::clients::fill_template;
 use bowline_formats::agents::{AgentInputWriter, ClientRequest, InputDelivery, ToAgent};
 use bowline_formats::markers::check::check_env_name;
 use bowline_formats::markers::write::MarkerMessage as Told;
@@ -48,7 +48,7 @@ pub(super) fn phase(config: &Config, row: &JobRow, number: u32) -> String {
     };
     let template = phase.prompt.as_deref().unwrap_or(TEMPLATE);
     let (number, total) = (number.to_string(), row.job.total_phases().to_string());
-    fill(
+    fill_template(
         template,
         &[
             ("{title}", &row.job.title),

@@ -8,7 +8,7 @@ use super::git_script::git;
 use super::phase_files::PhaseChanges;
 use super::work_in_progress::WorkInProgress;
 use super::{Config, Phase, Reply};
-use crate::core::quoted;
+use crate::core::shell_quoted;
 use bowline_engine::process::run_in;
 use bowline_formats::checkpoint::{
     self, ConversationMessage as Spoken, FOLDER_NAME, KEPT_MAX, ProvidedDependency,
@@ -329,7 +329,7 @@ fn carry_out(task: Task) -> Finished {
 }
 
 pub(super) fn shown(path: &Path) -> String {
-    quoted(&path.to_string_lossy())
+    shell_quoted(&path.to_string_lossy())
 }
 
 /// Returns the repository for the code of a workspace: its own, else one in the data folder. A
@@ -384,8 +384,8 @@ pub(super) fn save_code(config: &Config, row: &JobRow, name: &str) -> Result<Str
         shown(&repository),
         shown(&workspace),
         shown(&index),
-        quoted(&format!("checkpoint of {}", row.id)),
-        quoted(&reference),
+        shell_quoted(&format!("checkpoint of {}", row.id)),
+        shell_quoted(&reference),
     );
     git(&script, &workspace, &config.environment)?;
     Ok(reference)
@@ -602,7 +602,7 @@ pub(super) fn check(
         }
     }
     if !phase.check.is_empty() && issues.is_empty() {
-        let words: Vec<String> = phase.check.iter().map(|word| quoted(word)).collect();
+        let words: Vec<String> = phase.check.iter().map(|word| shell_quoted(word)).collect();
         match run_in(&words.join(" "), workspace, environment, limit) {
             Ok(ran) if ran.exit_code == 0 => {}
             Ok(ran) => issues.push(format!(
@@ -650,7 +650,7 @@ fn prepare(
         shown(&repository),
         shown(workspace),
         shown(&index),
-        quoted(&reference),
+        shell_quoted(&reference),
         shown(&index),
     );
     git(&script, workspace, environment).map(|_| ())

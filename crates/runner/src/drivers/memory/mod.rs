@@ -3,16 +3,17 @@
 
 mod prompt;
 
-use super::prompts::{failure, texts};
-use super::{Would, client, parts, settings_at, would_start};
-use crate::core::clients::Client;
-use crate::core::crew::{
-    After, Brief, Outcome, Over, Report, Rules, Screen, Unit, Work, run as crew,
+use super::prompts::{reported_failure, string_list};
+use super::{PlannedStart, choose_client, planned_units, runner_parts, settings_at};
+use crate::core::attempt_record::{AgentReply, AttemptRecord};
+use crate::core::clients::ClientProgram;
+use crate::core::failure::FailureReason;
+use crate::core::state_file_runner::{
+    AttemptBrief, AttemptOutcome, IdleReason, NextStep, StateFileWork, WorkLimits, WorkReport,
+    WorkScreen, WorkUnit, run_work as crew,
 };
-use crate::core::note::{Note, Reply};
-use crate::core::stopper::Stopper;
-use crate::core::text::end;
-use crate::core::why::Why;
+use crate::core::stop_handle::StopHandle;
+use crate::core::text::last_chars;
 use bowline_engine::kinds::MEMORY_FOLDER;
 use bowline_engine::machines::Machine as _;
 use bowline_engine::machines::plan::{Command, PlanMachine, RETRY_BASE_SECONDS, Refusal};
@@ -28,22 +29,22 @@ use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
 /// Steps run at once, unless the options say otherwise.
-pub const PARALLEL: usize = 4;
+pub const DEFAULT_PARALLEL: usize = 4;
 /// Characters of the agent's own text that are recorded if it hands back no result.
 const WORDS_CHARS_MAX: usize = 1_000;
 
 /// Options of a memory run.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct MemoryOptions {
     /// Name of the agent for all steps.
     pub agent: Option<String>,
     /// Steps run at once; [`PARALLEL`] if none.
     pub parallel: Option<usize>,
 }
 
-impl Options {
-    fn parallel(&self) -> usize {
-        self.parallel.unwrap_or(PARALLEL).max(1)
+impl MemoryOptions {
+    fn parallel_steps(&self) -> usize {
+        self.parallel.unwrap_or(DEFAULT_PARALLEL).max(1)
     }
 }
 
@@ -51,48 +52,52 @@ impl Options {
 pub fn run(
     context: &Context,
     folder: &MemoryFolder,
-    options: &Options,
-    screen: &mut dyn Screen,
-    begun: impl FnOnce(Stopper),
-) -> Result<Report, Error> {
-    let memory = Memory::new(context, folder, options)?;
-    let task = memory.task()?;
+    options: &MemoryOptions,
+    screen: &mut dyn WorkScreen,
+    begun: impl FnOnce(StopHandle),
+) -> Result<WorkReport, Error> {
+    let memory = MemoryWork::new(context, folder, options)?;
+    let task = memory.current_task()?;
     let names = (task.id.clone(), task.id);
-    let rules = Rules {
-        parallel: options.parallel(),
+    let rules = WorkLimits {
+        parallel: options.parallel_steps(),
         starts_max: None,
     };
     let file = folder.state_file();
-    let parts = parts(context, file, names, &memory.settings, rules, screen)?;
+    let parts = runner_parts(context, file, names, &memory.settings, rules, screen)?;
     crew(parts, memory, begun)
 }
 
 /// Returns the units that a run would start.
-pub fn rehearse(
+pub fn planned_starts(
     context: &Context,
     folder: &MemoryFolder,
-    options: &Options,
-) -> Result<Vec<Would>, Error> {
-    let memory = Memory::new(context, folder, options)?;
-    memory.task()?;
-    would_start(memory, options.parallel())
+    options: &MemoryOptions,
+) -> Result<Vec<PlannedStart>, Error> {
+    let memory = MemoryWork::new(context, folder, options)?;
+    memory.current_task()?;
+    planned_units(memory, options.parallel_steps())
 }
 
-struct Memory {
+struct MemoryWork {
     context: Context,
     folder: MemoryFolder,
     root: PathBuf,
-    options: Options,
+    options: MemoryOptions,
     settings: BowlineSettings,
 }
 
-impl Memory {
-    fn new(context: &Context, folder: &MemoryFolder, options: &Options) -> Result<Memory, Error> {
-        let root = root_of(context, folder.folder());
+impl MemoryWork {
+    fn new(
+        context: &Context,
+        folder: &MemoryFolder,
+        options: &MemoryOptions,
+    ) -> Result<MemoryWork, Error> {
+        let root = project_root(context, folder.folder());
         let settings = settings_at(&root)?;
         // An unknown agent is refused before anything is started.
-        client(&settings, options.agent.as_deref(), None)?;
-        Ok(Memory {
+        choose_client(&settings, options.agent.as_deref(), None)?;
+        Ok(MemoryWork {
             context: context.clone(),
             folder: folder.clone(),
             root,
@@ -101,46 +106,53 @@ impl Memory {
         })
     }
 
-    fn task(&self) -> Result<ActiveTask, Error> {
+    fn current_task(&self) -> Result<ActiveTask, Error> {
         let memory = self.folder.read_memory(&self.context)?;
-        memory.current.ok_or_else(|| refused(Refusal::NoTask))
+        memory.current.ok_or_else(|| refusal_error(Refusal::NoTask))
     }
 
-    fn step(&self, unit: &Unit) -> Result<(ActiveTask, PlanStep), Error> {
-        let (task, id) = (self.task()?, number(unit));
+    fn unit_step(&self, unit: &WorkUnit) -> Result<(ActiveTask, PlanStep), Error> {
+        let (task, id) = (self.current_task()?, step_id(unit));
         let step = task.plan.find_step(id).cloned();
         let missing = || {
             let task = task.id.clone();
-            refused(Refusal::NoStep { task, id })
+            refusal_error(Refusal::NoStep { task, id })
         };
         let step = step.ok_or_else(missing)?;
         Ok((task, step))
     }
 
-    fn fail(&self, id: u32, kind: FailureKind, why: Why) -> Result<After<()>, Error> {
-        let message = why.line(Lang::En);
+    fn fail_step(
+        &self,
+        id: u32,
+        kind: FailureKind,
+        why: FailureReason,
+    ) -> Result<NextStep<()>, Error> {
+        let message = why.render_line(Lang::En);
         let failed = self.folder.step_fail(&self.context, id, kind, &message)?;
-        let why = why.coded(kind.name());
+        let why = why.with_code(kind.name());
         Ok(match failed.state.escalated {
-            true => After::GaveUp { why },
-            false => After::Again {
-                wait_ms: wait_ms(failed.state.tries),
+            true => NextStep::GaveUp { why },
+            false => NextStep::Retry {
+                wait_ms: retry_wait_ms(failed.state.tries),
                 why,
             },
         })
     }
 
-    fn judge(&self, unit: &Unit, reply: &Reply) -> Result<After<()>, Error> {
-        let (task, step) = self.step(unit)?;
+    fn judge_reply(&self, unit: &WorkUnit, reply: &AgentReply) -> Result<NextStep<()>, Error> {
+        let (task, step) = self.unit_step(unit)?;
         // The agent may have moved the step by itself.
         match step.status {
-            StepStatus::Completed => return Ok(After::Done),
+            StepStatus::Completed => return Ok(NextStep::Done),
             StepStatus::Failed => {
-                let why = Why::said(&step.error.map(|error| error.message).unwrap_or_default());
+                let why = FailureReason::from_text(
+                    &step.error.map(|error| error.message).unwrap_or_default(),
+                );
                 return Ok(match task.status {
-                    PlanTaskStatus::Failed => After::GaveUp { why },
-                    _ => After::Again {
-                        wait_ms: wait_ms(step.retries),
+                    PlanTaskStatus::Failed => NextStep::GaveUp { why },
+                    _ => NextStep::Retry {
+                        wait_ms: retry_wait_ms(step.retries),
                         why,
                     },
                 });
@@ -148,25 +160,25 @@ impl Memory {
             StepStatus::Pending | StepStatus::InProgress => {}
         }
         let result = reply.result.as_ref();
-        if let Some(why) = failure(result) {
+        if let Some(why) = reported_failure(result) {
             let kind = result.and_then(|it| it.get("type")).and_then(Value::as_str);
             let kind = kind.and_then(FailureKind::from_name);
-            return self.fail(step.id, kind.unwrap_or(FailureKind::Transient), why);
+            return self.fail_step(step.id, kind.unwrap_or(FailureKind::Transient), why);
         }
-        match self.record(&step, reply) {
-            Ok(()) => Ok(After::Done),
+        match self.record_result(&step, reply) {
+            Ok(()) => Ok(NextStep::Done),
             // The result cannot be recorded as it is: the next try is told why.
             Err(
                 error @ (Error::Path(_)
                 | Error::BadInput { .. }
                 | Error::Refused(Refused::Plan(Refusal::Empty { .. }))),
-            ) => self.fail(step.id, FailureKind::Validation, error.into()),
+            ) => self.fail_step(step.id, FailureKind::Validation, error.into()),
             Err(error) => Err(error),
         }
     }
 
     /// Records a result: shared values, then the agent's own memory, and the step's output last.
-    fn record(&self, step: &PlanStep, reply: &Reply) -> Result<(), Error> {
+    fn record_result(&self, step: &PlanStep, reply: &AgentReply) -> Result<(), Error> {
         let result = reply.result.as_ref();
         let members = |name: &str| -> Map<String, Value> {
             let part = result.and_then(|result| result.get(name));
@@ -179,8 +191,8 @@ impl Memory {
             let (name, path) = (&step.agent, path.as_str());
             self.folder.agent_set(&self.context, name, path, &value)?;
         }
-        let output = output_of(reply);
-        let artifacts = artifacts(result.and_then(|result| result.get("artifacts")));
+        let output = step_output(reply);
+        let artifacts = parse_artifacts(result.and_then(|result| result.get("artifacts")));
         let output = Some(&output).filter(|it| !it.is_null());
         self.folder
             .step_complete(&self.context, step.id, output, artifacts)?;
@@ -189,38 +201,38 @@ impl Memory {
 }
 
 /// Returns the folder that agents of a memory work in: the project it belongs to.
-fn root_of(context: &Context, folder: &Path) -> PathBuf {
+fn project_root(context: &Context, folder: &Path) -> PathBuf {
     let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     let project = folder.ends_with(MEMORY_FOLDER);
     let root = folder.ancestors().nth(2).filter(|_| project);
     root.map_or_else(|| context.here.clone(), Path::to_owned)
 }
 
-fn refused(refusal: Refusal) -> Error {
+fn refusal_error(refusal: Refusal) -> Error {
     Error::Refused(refusal.into())
 }
 
-fn number(unit: &Unit) -> u32 {
+fn step_id(unit: &WorkUnit) -> u32 {
     unit.id.parse().unwrap_or(0)
 }
 
 /// Returns the wait after so many failed tries: 2 s, then 4 s.
-fn wait_ms(tries: u32) -> i64 {
+fn retry_wait_ms(tries: u32) -> i64 {
     let doublings = tries.saturating_sub(1).min(TRIES_MAX);
     i64::from(RETRY_BASE_SECONDS << doublings) * 1_000
 }
 
-fn unit(step: &PlanStep) -> Unit {
-    Unit {
+fn step_unit(step: &PlanStep) -> WorkUnit {
+    WorkUnit {
         id: step.id.to_string(),
         round: step.retries,
-        begun: step.status == StepStatus::InProgress,
+        in_progress: step.status == StepStatus::InProgress,
     }
 }
 
 /// Returns the output of a step: the result's `output`, else the whole result, else the end of the
 /// agent's own text.
-fn output_of(reply: &Reply) -> Value {
+fn step_output(reply: &AgentReply) -> Value {
     match &reply.result {
         Some(Value::Object(members)) => match members.get("output") {
             Some(output) => output.clone(),
@@ -241,13 +253,13 @@ fn output_of(reply: &Reply) -> Value {
         Some(other) => other.clone(),
         None => match reply.words.trim() {
             "" => Value::Null,
-            words => json!({ "type": "text", "summary": end(words, WORDS_CHARS_MAX) }),
+            words => json!({ "type": "text", "summary": last_chars(words, WORDS_CHARS_MAX) }),
         },
     }
 }
 
-fn artifacts(value: Option<&Value>) -> Vec<TaskArtifact> {
-    let paths = texts(value).into_iter().map(|path| TaskArtifact {
+fn parse_artifacts(value: Option<&Value>) -> Vec<TaskArtifact> {
+    let paths = string_list(value).into_iter().map(|path| TaskArtifact {
         kind: "file".into(),
         path,
         description: String::new(),
@@ -266,10 +278,10 @@ fn artifacts(value: Option<&Value>) -> Vec<TaskArtifact> {
     paths.chain(described).collect()
 }
 
-impl Work for Memory {
+impl StateFileWork for MemoryWork {
     type Checked = ();
 
-    fn ready(&mut self) -> Result<Vec<Unit>, Error> {
+    fn ready_units(&mut self) -> Result<Vec<WorkUnit>, Error> {
         let Some(task) = self.folder.read_memory(&self.context)?.current else {
             return Ok(Vec::new());
         };
@@ -283,28 +295,32 @@ impl Work for Memory {
         let ready = task.plan.ready_steps();
         let open =
             |step: &&PlanStep| step.status == StepStatus::InProgress || ready.contains(&step.id);
-        let mut units: Vec<Unit> = task.plan.steps.iter().filter(open).map(unit).collect();
+        let mut units: Vec<WorkUnit> = task.plan.steps.iter().filter(open).map(step_unit).collect();
         // Steps in progress continue before another one starts.
-        units.sort_by_key(|unit| (!unit.begun, number(unit)));
+        units.sort_by_key(|unit| (!unit.in_progress, step_id(unit)));
         Ok(units)
     }
 
-    fn client(&mut self, unit: &Unit) -> Result<Client, Error> {
-        let (_, step) = self.step(unit)?;
+    fn unit_client(&mut self, unit: &WorkUnit) -> Result<ClientProgram, Error> {
+        let (_, step) = self.unit_step(unit)?;
         let named = self.options.agent.as_deref();
-        client(&self.settings, named, Some(&step.agent))
+        choose_client(&self.settings, named, Some(&step.agent))
     }
 
-    fn start(&mut self, unit: &Unit) -> Result<Unit, Error> {
-        self.folder.step_start(&self.context, number(unit))?;
-        let (_, step) = self.step(unit)?;
-        Ok(self::unit(&step))
+    fn start_unit(&mut self, unit: &WorkUnit) -> Result<WorkUnit, Error> {
+        self.folder.step_start(&self.context, step_id(unit))?;
+        let (_, step) = self.unit_step(unit)?;
+        Ok(self::step_unit(&step))
     }
 
-    fn brief(&mut self, unit: &Unit, note: &Note) -> Result<Brief, Error> {
-        let (task, step) = self.step(unit)?;
-        Ok(Brief {
-            prompt: prompt::prompt(&self.context, &self.folder, &task, &step, note)?,
+    fn attempt_brief(
+        &mut self,
+        unit: &WorkUnit,
+        note: &AttemptRecord,
+    ) -> Result<AttemptBrief, Error> {
+        let (task, step) = self.unit_step(unit)?;
+        Ok(AttemptBrief {
+            prompt: prompt::build_prompt(&self.context, &self.folder, &task, &step, note)?,
             folder: self.root.clone(),
             number: step.id,
             variables: vec![
@@ -315,15 +331,20 @@ impl Work for Memory {
         })
     }
 
-    fn ended(&mut self, unit: &Unit, _: &Note, outcome: Outcome) -> Result<After<()>, Error> {
+    fn judge_attempt(
+        &mut self,
+        unit: &WorkUnit,
+        _: &AttemptRecord,
+        outcome: AttemptOutcome,
+    ) -> Result<NextStep<()>, Error> {
         match outcome {
-            Outcome::Ended(reply) => self.judge(unit, &reply),
-            Outcome::Failed(why) => {
+            AttemptOutcome::Ended(reply) => self.judge_reply(unit, &reply),
+            AttemptOutcome::Failed(why) => {
                 // An agent may name the kind of failure: `FAIL:2:critical: no key`.
-                let said = why.own_words().split_once(':');
+                let said = why.untranslated_text().split_once(':');
                 let said = said.and_then(|(word, rest)| {
                     let kind = FailureKind::from_name(word.trim())?;
-                    Some((kind, Why::said(rest)))
+                    Some((kind, FailureReason::from_text(rest)))
                 });
                 let kind = match why.reason {
                     Reason::Breaker { .. } | Reason::NotBegun | Reason::NotRun { .. } => {
@@ -332,24 +353,29 @@ impl Work for Memory {
                     _ => FailureKind::Transient,
                 };
                 let (kind, why) = said.unwrap_or((kind, why));
-                self.fail(number(unit), kind, why)
+                self.fail_step(step_id(unit), kind, why)
             }
         }
     }
 
-    fn checked(&mut self, _: &Unit, _: &Note, (): ()) -> Result<After<()>, Error> {
-        Ok(After::Done)
+    fn apply_check(
+        &mut self,
+        _: &WorkUnit,
+        _: &AttemptRecord,
+        (): (),
+    ) -> Result<NextStep<()>, Error> {
+        Ok(NextStep::Done)
     }
 
-    fn over(&mut self) -> Result<Over, Error> {
+    fn idle_reason(&mut self) -> Result<IdleReason, Error> {
         let memory = self.folder.read_memory(&self.context)?;
-        let stopped = |refusal| Ok(Over::Stopped(Box::new(refused(refusal))));
+        let stopped = |refusal| Ok(IdleReason::Stopped(Box::new(refusal_error(refusal))));
         let Some(task) = &memory.current else {
             return stopped(Refusal::NoTask);
         };
         let open = |step: &&PlanStep| step.status != StepStatus::Completed;
         let Some(first) = task.plan.steps.iter().find(open) else {
-            return Ok(Over::Done);
+            return Ok(IdleReason::Done);
         };
         let spent =
             |step: &&PlanStep| step.status == StepStatus::Failed && step.retries >= TRIES_MAX;
@@ -360,12 +386,12 @@ impl Work for Memory {
         let start = Command::StepStart { id: first.id };
         match PlanMachine::step(&memory, start, self.context.now()) {
             Err(refusal) => stopped(refusal),
-            Ok(_) => Ok(Over::Done),
+            Ok(_) => Ok(IdleReason::Done),
         }
     }
 
-    fn progress(&mut self) -> (usize, usize) {
-        let task = self.task().ok();
+    fn done_and_total(&mut self) -> (usize, usize) {
+        let task = self.current_task().ok();
         task.map_or((0, 0), |task| {
             (task.plan.completed_steps(), task.plan.steps.len())
         })
@@ -379,7 +405,7 @@ mod tests {
     #[test]
     fn what_is_handed_back_becomes_the_output() {
         let of = |result: Option<Value>, words: &str| {
-            output_of(&Reply {
+            step_output(&AgentReply {
                 words: words.into(),
                 result,
             })
@@ -394,7 +420,7 @@ mod tests {
         );
         assert_eq!(of(None, ""), Value::Null);
         let made = json!(["a.md", { "path": "b", "type": "data", "description": "times" }]);
-        let made = artifacts(Some(&made));
+        let made = parse_artifacts(Some(&made));
         assert_eq!(
             (made[0].path.as_str(), made[1].kind.as_str()),
             ("a.md", "data")
@@ -403,6 +429,6 @@ mod tests {
 
     #[test]
     fn tries_are_two_and_four_seconds_apart() {
-        assert_eq!((wait_ms(1), wait_ms(2)), (2_000, 4_000));
+        assert_eq!((retry_wait_ms(1), retry_wait_ms(2)), (2_000, 4_000));
     }
 }

@@ -1,9 +1,9 @@
 //! Prompt for one step of a memory task: the plan, the agent's own memory, the shared context, and
 //! the lessons of similar tasks.
 
-use super::super::prompts::Prompt;
-use crate::core::note::Note;
-use crate::core::text::begin;
+use super::super::prompts::PromptBuilder;
+use crate::core::attempt_record::AttemptRecord;
+use crate::core::text::first_chars;
 use bowline_engine::operations::memory::{
     ActiveTask, MemoryFolder, PlanStep, StepStatus, TRIES_MAX, find_similar,
 };
@@ -20,37 +20,37 @@ const OUTPUT_CHARS_MAX: usize = 300;
 const TASKS_MAX: usize = 5;
 
 /// Builds the prompt of the next attempt.
-pub(super) fn prompt(
+pub(super) fn build_prompt(
     context: &Context,
     folder: &MemoryFolder,
     task: &ActiveTask,
     step: &PlanStep,
-    note: &Note,
+    note: &AttemptRecord,
 ) -> Result<String, Error> {
-    let mut prompt = Prompt::default();
+    let mut prompt = PromptBuilder::default();
     let cluster = match step.cluster.as_str() {
         "" => String::new(),
         cluster => format!(" of the cluster {cluster}"),
     };
     prompt
-        .line(&format!(
+        .add_line(&format!(
             "You are {}{cluster}. Task {}: {}",
             step.agent, task.id, task.name
         ))
-        .named("Goal", &task.plan.goal, TEXT_CHARS_MAX)
-        .line("")
-        .line(&format!(
+        .add_labelled("Goal", &task.plan.goal, TEXT_CHARS_MAX)
+        .add_line("")
+        .add_line(&format!(
             "Do step {} of the plan and no other: {}",
             step.id, step.name
         ));
-    prompt.list("The task is successful when:", &task.plan.success_criteria);
-    prompt.named(
+    prompt.add_list("The task is successful when:", &task.plan.success_criteria);
+    prompt.add_labelled(
         "\nThe request, in the words of whoever made it",
         &task.context.user_request,
         TEXT_CHARS_MAX,
     );
-    prompt.list("Keep to:", &task.context.constraints);
-    prompt.list("You may use:", &task.context.resources);
+    prompt.add_list("Keep to:", &task.context.constraints);
+    prompt.add_list("You may use:", &task.context.resources);
     let others = task.plan.steps.iter().filter(|other| other.id != step.id);
     let others = others.map(|other| {
         let output = other.output.as_deref().unwrap_or_default();
@@ -67,23 +67,23 @@ pub(super) fn prompt(
         );
         match (other.status, output) {
             (StepStatus::Completed, output) if !output.is_empty() => {
-                format!("{head}: {}", begin(output, OUTPUT_CHARS_MAX))
+                format!("{head}: {}", first_chars(output, OUTPUT_CHARS_MAX))
             }
             _ => head,
         }
     });
-    prompt.list("The other steps:", others);
+    prompt.add_list("The other steps:", others);
     let made = task.artifacts.iter();
     let made = made.map(|it| format!("{} {}", it.path, it.description));
-    prompt.list("Made so far:", made);
-    prompt.document(
+    prompt.add_list("Made so far:", made);
+    prompt.add_document(
         &format!("What you remember yourself (agents/{}.json):", step.agent),
         &own_memory(context, folder, &step.agent)?,
         DOCUMENT_CHARS_MAX,
     );
-    prompt.document(
+    prompt.add_document(
         "What all agents share (shared-context.json):",
-        &shared(context, folder)?,
+        &shared_context(context, folder)?,
         DOCUMENT_CHARS_MAX,
     );
     let about = format!("{} {} {}", task.name, task.plan.goal, step.name);
@@ -95,19 +95,19 @@ pub(super) fn prompt(
             let details = entry.details.iter().flat_map(|details| &details.lessons);
             details.map(move |lesson| format!("{lesson} (from {}: {})", entry.id, entry.name))
         });
-    prompt.list("Similar tasks taught this. Apply it:", lessons);
+    prompt.add_list("Similar tasks taught this. Apply it:", lessons);
     if step.retries > 0 {
         prompt
-            .line("")
-            .line(&format!("This is try {} of {TRIES_MAX}.", step.retries + 1));
+            .add_line("")
+            .add_line(&format!("This is try {} of {TRIES_MAX}.", step.retries + 1));
     }
-    prompt.again(note, &["Mend exactly that first; keep what was good."]);
+    prompt.add_failures(note, &["Mend exactly that first; keep what was good."]);
     let hands = "{\"summary\": \"at most 100 letters\", \"output\": {…}, \"artifacts\": [{\"path\": …, \"description\": …}], \
                  \"share\": {\"shared_data.NAME\": …}, \"remember\": {\"cache.NAME\": …}}\n\
                  output is the step's result for the others; share and remember set values, by path, of what all share and of what you \
                  remember; leave out what you do not need. With status \"failure\" and a type (transient, validation, dependency, \
                  resource, structural, critical) it says why the step failed.";
-    Ok(prompt.ending(&step.id.to_string(), hands))
+    Ok(prompt.finish_prompt(&step.id.to_string(), hands))
 }
 
 fn own_memory(context: &Context, folder: &MemoryFolder, name: &str) -> Result<Value, Error> {
@@ -115,23 +115,23 @@ fn own_memory(context: &Context, folder: &MemoryFolder, name: &str) -> Result<Va
     match folder.agent_file(context, name) {
         // A free-form agent name may be no file name.
         Err(_) => Ok(Value::Null),
-        Ok(file) => Ok(parts(
+        Ok(file) => Ok(non_empty_members(
             file.view_or_empty(context)?.document.value(),
             &sections,
         )),
     }
 }
 
-fn shared(context: &Context, folder: &MemoryFolder) -> Result<Value, Error> {
+fn shared_context(context: &Context, folder: &MemoryFolder) -> Result<Value, Error> {
     let view = folder.shared_file().view_or_empty(context)?;
-    Ok(parts(
+    Ok(non_empty_members(
         view.document.value(),
         &["shared_data", "preferences"],
     ))
 }
 
 /// Returns the named members that are not empty.
-fn parts(document: &Value, names: &[&str]) -> Value {
+fn non_empty_members(document: &Value, names: &[&str]) -> Value {
     let full = |value: &&Value| match value {
         Value::Object(members) => members.values().any(|value| !is_empty(value)),
         value => !is_empty(value),

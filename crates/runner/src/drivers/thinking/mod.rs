@@ -2,15 +2,16 @@
 
 mod prompt;
 
-use super::prompts::{failure, numbers, texts};
-use super::{Would, client, parts, settings_at, would_start};
-use crate::core::clients::Client;
-use crate::core::crew::{
-    After, Brief, Outcome, Over, Report, Rules, Screen, Unit, Work, run as crew,
+use super::prompts::{number_members, reported_failure, string_list};
+use super::{PlannedStart, choose_client, planned_units, runner_parts, settings_at};
+use crate::core::attempt_record::{AgentReply, AttemptRecord};
+use crate::core::clients::ClientProgram;
+use crate::core::failure::FailureReason;
+use crate::core::state_file_runner::{
+    AttemptBrief, AttemptOutcome, IdleReason, NextStep, StateFileWork, WorkLimits, WorkReport,
+    WorkScreen, WorkUnit, run_work as crew,
 };
-use crate::core::note::{Note, Reply};
-use crate::core::stopper::Stopper;
-use crate::core::why::Why;
+use crate::core::stop_handle::StopHandle;
 use bowline_engine::operations::thinking::{
     Refusal, StageStatus, ThinkingRun, ThinkingRunState, ThinkingSheet, ThinkingStage,
 };
@@ -24,7 +25,7 @@ const STAGE_TIMEOUT: Seconds = Seconds(60 * 60);
 
 /// Options of a thinking run.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct ThinkingOptions {
     /// Name of the agent for all stages.
     pub agent: Option<String>,
     /// Runs only this stage; all if none.
@@ -35,19 +36,19 @@ pub struct Options {
 pub fn run(
     context: &Context,
     run: &ThinkingRun,
-    options: &Options,
-    screen: &mut dyn Screen,
-    begun: impl FnOnce(Stopper),
-) -> Result<Report, Error> {
-    let thinking = Thinking::new(context, run, options)?;
+    options: &ThinkingOptions,
+    screen: &mut dyn WorkScreen,
+    begun: impl FnOnce(StopHandle),
+) -> Result<WorkReport, Error> {
+    let thinking = ThinkingWork::new(context, run, options)?;
     let sheet = run.read_sheet(context)?;
     let created = run.file().read_view(context)?.document.value()["created_at"].to_string();
     let names = (format!("{} {created}", sheet.task_id), sheet.task_id);
-    let rules = Rules {
+    let rules = WorkLimits {
         parallel: 1,
         starts_max: None,
     };
-    let parts = parts(
+    let parts = runner_parts(
         context,
         run.file(),
         names,
@@ -59,27 +60,31 @@ pub fn run(
 }
 
 /// Returns the units that a run would start.
-pub fn rehearse(
+pub fn planned_starts(
     context: &Context,
     run: &ThinkingRun,
-    options: &Options,
-) -> Result<Vec<Would>, Error> {
-    would_start(Thinking::new(context, run, options)?, 1)
+    options: &ThinkingOptions,
+) -> Result<Vec<PlannedStart>, Error> {
+    planned_units(ThinkingWork::new(context, run, options)?, 1)
 }
 
-struct Thinking {
+struct ThinkingWork {
     context: Context,
     run: ThinkingRun,
-    options: Options,
+    options: ThinkingOptions,
     settings: BowlineSettings,
 }
 
-impl Thinking {
-    fn new(context: &Context, run: &ThinkingRun, options: &Options) -> Result<Thinking, Error> {
+impl ThinkingWork {
+    fn new(
+        context: &Context,
+        run: &ThinkingRun,
+        options: &ThinkingOptions,
+    ) -> Result<ThinkingWork, Error> {
         let settings = settings_at(run.folder())?;
         // An unknown agent is refused before anything is started.
-        client(&settings, options.agent.as_deref(), None)?;
-        Ok(Thinking {
+        choose_client(&settings, options.agent.as_deref(), None)?;
+        Ok(ThinkingWork {
             context: context.clone(),
             run: run.clone(),
             options: options.clone(),
@@ -87,12 +92,12 @@ impl Thinking {
         })
     }
 
-    fn sheet(&self) -> Result<ThinkingSheet, Error> {
+    fn read_sheet(&self) -> Result<ThinkingSheet, Error> {
         self.run.read_sheet(&self.context)
     }
 
     /// Returns the stage to work on: the one asked for, else the first that is not completed.
-    fn stage(&self, run: &ThinkingRunState) -> Option<ThinkingStage> {
+    fn next_stage(&self, run: &ThinkingRunState) -> Option<ThinkingStage> {
         let open = |stage: &ThinkingStage| run.stage(*stage).status != StageStatus::Completed;
         match self.options.stage {
             Some(stage) => Some(stage).filter(open),
@@ -100,41 +105,51 @@ impl Thinking {
         }
     }
 
-    fn fail(&self, stage: ThinkingStage, code: &str, why: Why) -> Result<After<()>, Error> {
-        let message = why.line(Lang::En);
+    fn fail_stage(
+        &self,
+        stage: ThinkingStage,
+        code: &str,
+        why: FailureReason,
+    ) -> Result<NextStep<()>, Error> {
+        let message = why.render_line(Lang::En);
         let changed = self.run.fail_stage(&self.context, stage, code, &message)?;
-        Ok(after_failure(&changed.state, stage, why.coded(code)))
+        Ok(step_after_failure(
+            &changed.state,
+            stage,
+            why.with_code(code),
+        ))
     }
 
-    fn judge(&self, stage: ThinkingStage, reply: &Reply) -> Result<After<()>, Error> {
-        let sheet = self.sheet()?;
+    fn judge_reply(&self, stage: ThinkingStage, reply: &AgentReply) -> Result<NextStep<()>, Error> {
+        let sheet = self.read_sheet()?;
         // The agent may have moved the stage by itself.
         match sheet.run.stage(stage).status {
-            StageStatus::Completed => return Ok(After::Done),
+            StageStatus::Completed => return Ok(NextStep::Done),
             StageStatus::Failed => {
                 let error = sheet.run.stage(stage).error.as_ref();
-                let why = error.map(|error| Why::said(&error.message).coded(&error.code));
+                let why = error
+                    .map(|error| FailureReason::from_text(&error.message).with_code(&error.code));
                 let why = why.unwrap_or_else(|| Reason::Nothing.into());
-                return Ok(after_failure(&sheet.run, stage, why));
+                return Ok(step_after_failure(&sheet.run, stage, why));
             }
             StageStatus::Pending | StageStatus::InProgress => {}
         }
         let result = reply.result.as_ref();
-        if let Some(why) = failure(result) {
-            return self.fail(stage, "agent_failed", why);
+        if let Some(why) = reported_failure(result) {
+            return self.fail_stage(stage, "agent_failed", why);
         }
         let part = |name: &str| result.and_then(|result| result.get(name));
-        let mut outputs = texts(part("outputs"));
+        let mut outputs = string_list(part("outputs"));
         for path in self.run.files_of(stage) {
             if !outputs.contains(&path) {
                 outputs.push(path);
             }
         }
-        match self.record(stage, &outputs, part("scores"), part("metrics")) {
-            Ok(()) => Ok(After::Done),
+        match self.record_result(stage, &outputs, part("scores"), part("metrics")) {
+            Ok(()) => Ok(NextStep::Done),
             Err(error) => match &error {
                 Error::Refused(Refused::Thinking(Refusal::BelowThreshold { .. })) => {
-                    self.fail(stage, "quality_check_failed", Why::from(&error))
+                    self.fail_stage(stage, "quality_check_failed", FailureReason::from(&error))
                 }
                 Error::Refused(Refused::Thinking(
                     Refusal::OutputsMissing { .. }
@@ -143,20 +158,22 @@ impl Thinking {
                     | Refusal::OutOfRange { .. }
                     | Refusal::UnknownName { .. },
                 ))
-                | Error::BadInput { .. } => self.fail(stage, error.code(), Why::from(&error)),
+                | Error::BadInput { .. } => {
+                    self.fail_stage(stage, error.code(), FailureReason::from(&error))
+                }
                 _ => Err(error),
             },
         }
     }
 
-    fn record(
+    fn record_result(
         &self,
         stage: ThinkingStage,
         outputs: &[String],
         scores: Option<&serde_json::Value>,
         metrics: Option<&serde_json::Value>,
     ) -> Result<(), Error> {
-        let (scores, metrics) = (numbers(scores), numbers(metrics));
+        let (scores, metrics) = (number_members(scores), number_members(metrics));
         if !scores.is_empty() {
             self.run.evaluate_work(&self.context, &scores)?;
         }
@@ -169,52 +186,63 @@ impl Thinking {
     }
 }
 
-fn after_failure(run: &ThinkingRunState, stage: ThinkingStage, why: Why) -> After<()> {
+fn step_after_failure(
+    run: &ThinkingRunState,
+    stage: ThinkingStage,
+    why: FailureReason,
+) -> NextStep<()> {
     match run.stage(stage).is_exhausted() {
-        true => After::GaveUp { why },
-        false => After::Again { wait_ms: 0, why },
+        true => NextStep::GaveUp { why },
+        false => NextStep::Retry { wait_ms: 0, why },
     }
 }
 
-fn unit(run: &ThinkingRunState, stage: ThinkingStage) -> Unit {
+fn stage_unit(run: &ThinkingRunState, stage: ThinkingStage) -> WorkUnit {
     let state = run.stage(stage);
-    Unit {
+    WorkUnit {
         id: stage.name().to_owned(),
         round: state.retry_count,
-        begun: state.status == StageStatus::InProgress,
+        in_progress: state.status == StageStatus::InProgress,
     }
 }
 
-fn stage_of(unit: &Unit) -> Result<ThinkingStage, Error> {
+fn unit_stage(unit: &WorkUnit) -> Result<ThinkingStage, Error> {
     ThinkingStage::from_name(&unit.id).ok_or(Error::RunChanged)
 }
 
-impl Work for Thinking {
+impl StateFileWork for ThinkingWork {
     type Checked = ();
 
-    fn ready(&mut self) -> Result<Vec<Unit>, Error> {
-        let run = self.sheet()?.run;
-        let stage = self.stage(&run);
+    fn ready_units(&mut self) -> Result<Vec<WorkUnit>, Error> {
+        let run = self.read_sheet()?.run;
+        let stage = self.next_stage(&run);
         let open = stage.filter(|stage| !run.stage(*stage).is_exhausted());
-        Ok(open.map(|stage| unit(&run, stage)).into_iter().collect())
+        Ok(open
+            .map(|stage| stage_unit(&run, stage))
+            .into_iter()
+            .collect())
     }
 
-    fn client(&mut self, _: &Unit) -> Result<Client, Error> {
-        client(&self.settings, self.options.agent.as_deref(), None)
+    fn unit_client(&mut self, _: &WorkUnit) -> Result<ClientProgram, Error> {
+        choose_client(&self.settings, self.options.agent.as_deref(), None)
     }
 
-    fn start(&mut self, unit: &Unit) -> Result<Unit, Error> {
-        let stage = stage_of(unit)?;
+    fn start_unit(&mut self, unit: &WorkUnit) -> Result<WorkUnit, Error> {
+        let stage = unit_stage(unit)?;
         let changed = self.run.start_stage(&self.context, stage, None)?;
-        Ok(self::unit(&changed.state, stage))
+        Ok(self::stage_unit(&changed.state, stage))
     }
 
-    fn brief(&mut self, unit: &Unit, note: &Note) -> Result<Brief, Error> {
-        let stage = stage_of(unit)?;
-        let sheet = self.sheet()?;
+    fn attempt_brief(
+        &mut self,
+        unit: &WorkUnit,
+        note: &AttemptRecord,
+    ) -> Result<AttemptBrief, Error> {
+        let stage = unit_stage(unit)?;
+        let sheet = self.read_sheet()?;
         let timeout = self.settings.thinking.stage_timeout;
-        Ok(Brief {
-            prompt: prompt::prompt(&self.run, &sheet, stage, note)?,
+        Ok(AttemptBrief {
+            prompt: prompt::build_prompt(&self.run, &sheet, stage, note)?,
             folder: std::path::absolute(self.run.folder())
                 .unwrap_or_else(|_| self.run.folder().to_owned()),
             number: u32::try_from(stage.index() + 1).unwrap_or(1),
@@ -223,11 +251,16 @@ impl Work for Thinking {
         })
     }
 
-    fn ended(&mut self, unit: &Unit, _: &Note, outcome: Outcome) -> Result<After<()>, Error> {
-        let stage = stage_of(unit)?;
+    fn judge_attempt(
+        &mut self,
+        unit: &WorkUnit,
+        _: &AttemptRecord,
+        outcome: AttemptOutcome,
+    ) -> Result<NextStep<()>, Error> {
+        let stage = unit_stage(unit)?;
         match outcome {
-            Outcome::Ended(reply) => self.judge(stage, &reply),
-            Outcome::Failed(why) => {
+            AttemptOutcome::Ended(reply) => self.judge_reply(stage, &reply),
+            AttemptOutcome::Failed(why) => {
                 let code = match why.reason {
                     Reason::Lost => "agent_lost",
                     Reason::NotBegun | Reason::NotRun { .. } => "agent_not_started",
@@ -236,26 +269,31 @@ impl Work for Thinking {
                     Reason::Breaker { .. } => "breaker",
                     _ => "agent_failed",
                 };
-                self.fail(stage, code, why)
+                self.fail_stage(stage, code, why)
             }
         }
     }
 
-    fn checked(&mut self, _: &Unit, _: &Note, (): ()) -> Result<After<()>, Error> {
-        Ok(After::Done)
+    fn apply_check(
+        &mut self,
+        _: &WorkUnit,
+        _: &AttemptRecord,
+        (): (),
+    ) -> Result<NextStep<()>, Error> {
+        Ok(NextStep::Done)
     }
 
-    fn over(&mut self) -> Result<Over, Error> {
-        let run = self.sheet()?.run;
-        let Some(stage) = self.stage(&run) else {
-            return Ok(Over::Done);
+    fn idle_reason(&mut self) -> Result<IdleReason, Error> {
+        let run = self.read_sheet()?.run;
+        let Some(stage) = self.next_stage(&run) else {
+            return Ok(IdleReason::Done);
         };
         let refusal = Refused::Thinking(Refusal::RetriesExhausted { stage });
-        Ok(Over::Stopped(Box::new(Error::Refused(refusal))))
+        Ok(IdleReason::Stopped(Box::new(Error::Refused(refusal))))
     }
 
-    fn progress(&mut self) -> (usize, usize) {
-        let run = self.sheet().map(|sheet| sheet.run).unwrap_or_default();
+    fn done_and_total(&mut self) -> (usize, usize) {
+        let run = self.read_sheet().map(|sheet| sheet.run).unwrap_or_default();
         let done = |stage: &ThinkingStage| run.stage(*stage).status == StageStatus::Completed;
         (
             ThinkingStage::ALL.into_iter().filter(done).count(),

@@ -1,7 +1,7 @@
 //! Prompt for one stage of a thinking run.
 
-use super::super::prompts::Prompt;
-use crate::core::note::Note;
+use super::super::prompts::PromptBuilder;
+use crate::core::attempt_record::AttemptRecord;
 use bowline_engine::Error;
 use bowline_engine::operations::thinking::{
     RETRIES_MAX, ThinkingRun, ThinkingSheet, ThinkingStage,
@@ -11,20 +11,20 @@ use bowline_engine::operations::thinking::{
 const GOAL_CHARS_MAX: usize = 4_000;
 
 /// Builds the prompt of the next attempt.
-pub(super) fn prompt(
+pub(super) fn build_prompt(
     run: &ThinkingRun,
     sheet: &ThinkingSheet,
     stage: ThinkingStage,
-    note: &Note,
+    note: &AttemptRecord,
 ) -> Result<String, Error> {
     let name = stage.name();
-    let mut prompt = Prompt::default();
+    let mut prompt = PromptBuilder::default();
     prompt
-        .line(&format!("Task {}: {}", sheet.task_id, sheet.title))
-        .named("Goal", &sheet.goal, GOAL_CHARS_MAX)
-        .line("")
-        .line(&format!("Do stage {name} ({} thinking) and no other: {}", stage.thinking_type(), what(stage)))
-        .line(&format!(
+        .add_line(&format!("Task {}: {}", sheet.task_id, sheet.title))
+        .add_labelled("Goal", &sheet.goal, GOAL_CHARS_MAX)
+        .add_line("")
+        .add_line(&format!("Do stage {name} ({} thinking) and no other: {}", stage.thinking_type(), stage_instructions(stage)))
+        .add_line(&format!(
             "Work in {}, and leave the files of this stage in thinking/{name}/. Do not edit thinking_state.json.",
             run.folder().display()
         ));
@@ -33,35 +33,35 @@ pub(super) fn prompt(
         None if stage == ThinkingStage::Planning => "at least one file".to_owned(),
         None => String::new(),
     };
-    prompt.list(
+    prompt.add_list(
         "The stage is done when this is there:",
         [needed].iter().filter(|it| !it.is_empty()),
     );
-    prompt.list("And when this is reached:", run.stage_standards(stage)?);
+    prompt.add_list("And when this is reached:", run.stage_standards(stage)?);
     let earlier = ThinkingStage::ALL.into_iter().filter(|it| *it < stage);
     let earlier = earlier.flat_map(|stage| {
         let outputs = sheet.run.stage(stage).outputs.iter();
         outputs.map(move |path| format!("{}: {path}", stage.name()))
     });
-    prompt.list(
+    prompt.add_list(
         "Earlier stages left these files, which you build on:",
         earlier,
     );
     let own = &sheet.run.stage(stage).outputs;
-    prompt.list("Earlier tries of this stage left:", own);
+    prompt.add_list("Earlier tries of this stage left:", own);
     let lessons = sheet.run.feedback.lessons_for(stage);
     let lessons = lessons.map(|(task, lesson)| format!("{lesson} (from {task})"));
-    prompt.list(
+    prompt.add_list(
         "Earlier tasks learnt this for your stage. Apply it:",
         lessons,
     );
     let retries = sheet.run.stage(stage).retry_count;
     if retries > 0 {
         prompt
-            .line("")
-            .line(&format!("This is try {} of {RETRIES_MAX}.", retries + 1));
+            .add_line("")
+            .add_line(&format!("This is try {} of {RETRIES_MAX}.", retries + 1));
     }
-    prompt.again(note, &["Mend exactly that first; keep what was good."]);
+    prompt.add_failures(note, &["Mend exactly that first; keep what was good."]);
     let hands = match stage {
         ThinkingStage::Planning | ThinkingStage::Creation => r#"{"outputs": ["path", …]}"#.to_owned(),
         ThinkingStage::Selection => {
@@ -73,10 +73,10 @@ pub(super) fn prompt(
                 .to_owned()
         }
     };
-    Ok(prompt.ending(name, &hands))
+    Ok(prompt.finish_prompt(name, &hands))
 }
 
-fn what(stage: ThinkingStage) -> &'static str {
+fn stage_instructions(stage: ThinkingStage) -> &'static str {
     match stage {
         ThinkingStage::Planning => {
             "look for many different ideas before any is judged. Usual files: ideas.json as {\"ideas\": [{\"id\", \"title\", \

@@ -1,13 +1,13 @@
 //! Serialises landings; tasks with fewer predicted conflicts land first. Predictions never keep a
 //! task from being worked on.
 
-use super::super::note::Stage;
-use super::super::ports::{Job, Overlap, Ports, Told};
+use super::super::ports::{ConductorPorts, FileOverlap, GitJob, RunNotice};
+use super::super::task_record::TaskStage;
 use super::*;
 
 impl Conductor {
     /// Queues a task that is ready to land.
-    pub(super) fn line_up(&mut self, ports: &mut impl Ports, id: &NodeId) {
+    pub(super) fn queue_landing(&mut self, ports: &mut impl ConductorPorts, id: &NodeId) {
         if !self.queue.contains(id) {
             self.queue.push(id.clone());
         }
@@ -16,11 +16,11 @@ impl Conductor {
 
     /// Starts the landings that overlap with the fewest other tasks; ties go to the task that was
     /// queued first.
-    pub(super) fn land_next(&mut self, ports: &mut impl Ports) {
-        let flights = &self.flights;
+    pub(super) fn land_next(&mut self, ports: &mut impl ConductorPorts) {
+        let flights = &self.running;
         self.queue.retain(|id| {
             let flight = flights.get(id);
-            flight.is_some_and(|flight| flight.note.stage == Stage::Landing)
+            flight.is_some_and(|flight| flight.note.stage == TaskStage::Landing)
         });
         while self.landing.len() < self.rules.landings_max {
             let meets = |id: &NodeId| {
@@ -31,7 +31,7 @@ impl Conductor {
             // its own is still running.
             let may = |id: &NodeId| {
                 let free = !self.landing.contains(id) && !self.is_held(id);
-                free && ports.run().open_needs(id).is_empty()
+                free && ports.run_state().open_needs(id).is_empty()
             };
             let first = self.queue.iter().enumerate().filter(|(_, id)| may(id));
             let Some((at, _)) = first.min_by_key(|(_, id)| meets(id)) else {
@@ -41,14 +41,14 @@ impl Conductor {
             self.landing.insert(id.clone());
             let earlier = self.reserved.iter().take_while(|it| it.with != id);
             let reserved = earlier.cloned().collect();
-            ports.ask(Job::Land { id, reserved });
+            ports.request_job(GitJob::Land { id, reserved });
         }
     }
 
     /// Reserves the files in which a task met a conflict, until it has landed or is no longer
     /// worked on.
-    pub(super) fn reserve(&mut self, id: &NodeId) {
-        let Some(flight) = self.flights.get(id) else {
+    pub(super) fn reserve_paths(&mut self, id: &NodeId) {
+        let Some(flight) = self.running.get(id) else {
             return;
         };
         let note = &flight.note;
@@ -58,28 +58,33 @@ impl Conductor {
         let paths = note.conflict_paths.clone();
         match self.reserved.iter_mut().find(|it| it.with == *id) {
             Some(known) => known.paths = paths,
-            None => self.reserved.push(Overlap {
+            None => self.reserved.push(FileOverlap {
                 with: id.clone(),
                 paths,
             }),
         }
     }
 
-    pub(super) fn unreserve(&mut self, id: &NodeId) {
+    pub(super) fn release_paths(&mut self, id: &NodeId) {
         self.reserved.retain(|it| it.with != *id);
     }
 
     /// Keeps a task in the queue until the tasks that reserved files it changes have landed.
-    pub(super) fn hold(&mut self, ports: &mut impl Ports, id: &NodeId, by: Vec<Overlap>) {
+    pub(super) fn hold_landing(
+        &mut self,
+        ports: &mut impl ConductorPorts,
+        id: &NodeId,
+        by: Vec<FileOverlap>,
+    ) {
         let holders = by.iter().map(|overlap| overlap.with.clone()).collect();
         self.held.insert(id.clone(), holders);
         if !self.queue.contains(id) {
             self.queue.push(id.clone());
         }
         for overlap in by {
-            if self.overlaps.insert(pair(id, &overlap.with)) {
+            if self.overlaps.insert(ordered_pair(id, &overlap.with)) {
                 let id = id.clone();
-                ports.tell(Told::Overlap { id, overlap });
+                ports.queue_notice(RunNotice::Overlap { id, overlap });
             }
         }
     }
@@ -90,31 +95,36 @@ impl Conductor {
     }
 
     /// Requests an overlap forecast for a task if other tasks are being worked on too.
-    pub(super) fn look_ahead(&self, ports: &mut impl Ports, id: &NodeId) {
-        let worked = |flight: &Flight| flight.note.attempt > 0;
-        let others = self.flights.iter().filter(|(_, flight)| worked(flight));
+    pub(super) fn request_forecast(&self, ports: &mut impl ConductorPorts, id: &NodeId) {
+        let worked = |flight: &RunningTask| flight.note.attempt > 0;
+        let others = self.running.iter().filter(|(_, flight)| worked(flight));
         let others = others.map(|(other, _)| other).filter(|other| *other != id);
         let others: Vec<NodeId> = others.cloned().collect();
         if !others.is_empty() {
             let id = id.clone();
-            ports.ask(Job::Forecast { id, others });
+            ports.request_job(GitJob::Forecast { id, others });
         }
     }
 
-    pub(super) fn forecast(&mut self, ports: &mut impl Ports, id: &NodeId, overlaps: Vec<Overlap>) {
+    pub(super) fn apply_forecast(
+        &mut self,
+        ports: &mut impl ConductorPorts,
+        id: &NodeId,
+        overlaps: Vec<FileOverlap>,
+    ) {
         let known = self.overlaps_of(id);
         self.overlaps
             .retain(|(one, other)| one != id && other != id);
         for overlap in overlaps {
             // Either task may have landed or failed since the forecast was requested.
-            if !self.flights.contains_key(id) || !self.flights.contains_key(&overlap.with) {
+            if !self.running.contains_key(id) || !self.running.contains_key(&overlap.with) {
                 continue;
             }
             let news = !known.contains(&overlap.with);
-            self.overlaps.insert(pair(id, &overlap.with));
+            self.overlaps.insert(ordered_pair(id, &overlap.with));
             if news {
                 let id = id.clone();
-                ports.tell(Told::Overlap { id, overlap });
+                ports.queue_notice(RunNotice::Overlap { id, overlap });
             }
         }
     }
@@ -130,17 +140,17 @@ impl Conductor {
     }
 
     /// Removes a task from those being worked on, with its reservations and overlaps.
-    pub(super) fn comes_down(&mut self, id: &NodeId) -> Option<Flight> {
+    pub(super) fn remove_task(&mut self, id: &NodeId) -> Option<RunningTask> {
         self.touching.remove(id);
-        self.unreserve(id);
+        self.release_paths(id);
         self.held.remove(id);
         self.overlaps
             .retain(|(one, other)| one != id && other != id);
-        self.flights.remove(id)
+        self.running.remove(id)
     }
 }
 
-fn pair(one: &NodeId, other: &NodeId) -> (NodeId, NodeId) {
+fn ordered_pair(one: &NodeId, other: &NodeId) -> (NodeId, NodeId) {
     match one <= other {
         true => (one.clone(), other.clone()),
         false => (other.clone(), one.clone()),

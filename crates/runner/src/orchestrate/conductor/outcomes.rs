@@ -1,112 +1,116 @@
 //! Handles the outcomes of attempts, landings and phases.
 
-use super::super::note::{Note, Stage};
-use super::super::ports::{Job, Landed, PhaseEnded, Ports, Told, Trouble};
+use super::super::ports::{ConductorPorts, GitJob, LandOutcome, PhaseOutcome, RunError, RunNotice};
+use super::super::task_record::{TaskRecord, TaskStage};
 use super::*;
-use crate::core::hearing::Word;
+use crate::core::output_parser::OutputSignal;
 use bowline_words::Lang;
 
 impl Conductor {
-    pub(super) fn said(
+    pub(super) fn on_signals(
         &mut self,
-        ports: &mut impl Ports,
+        ports: &mut impl ConductorPorts,
         id: &NodeId,
-        words: Vec<Word>,
-    ) -> Result<(), Trouble> {
+        words: Vec<OutputSignal>,
+    ) -> Result<(), RunError> {
         let now = ports.now_ms();
         let (ralph, iterations_max) = (self.rules.ralph, self.rules.iterations_max);
         let breakers = self.rules.breakers.clone();
-        let Some(flight) = self.flights.get_mut(id) else {
+        let Some(flight) = self.running.get_mut(id) else {
             return Ok(());
         };
         let (mut learnt, mut turned) = (false, false);
         for word in words {
             match word {
-                Word::Something | Word::Line(_) => {}
-                Word::Valid => flight.first_message = FirstMessage::arrived(),
-                Word::Complete => flight.done = true,
-                Word::Failed(reason) => flight.failed = Some(Why::said(&reason)),
-                Word::Promise => flight.promised = true,
-                Word::Session(session) => {
+                OutputSignal::AnyOutput | OutputSignal::Line(_) => {}
+                OutputSignal::ValidMessage => {
+                    flight.first_message = FirstMessage::already_received()
+                }
+                OutputSignal::Complete => flight.done = true,
+                OutputSignal::Failed(reason) => {
+                    flight.failed = Some(FailureReason::from_text(&reason))
+                }
+                OutputSignal::Promise => flight.promised = true,
+                OutputSignal::Session(session) => {
                     learnt |= flight.note.session.as_ref() != Some(&session);
                     flight.note.session = Some(session);
                 }
-                Word::Limit(lifted) => {
-                    let until = lifted.ms(now, flight.limited, breakers.retry_after_ms);
+                OutputSignal::RateLimited(lifted) => {
+                    let until = lifted.end_ms(now, flight.limited, breakers.retry_after_ms);
                     flight.limited = Some(until);
-                    ports.want(id, flight.note.attempt, WantedState::Ended);
+                    ports.request_state(id, flight.note.attempt, WantedState::Ended);
                 }
-                Word::Used { tokens, usd } => {
-                    flight.note.used.add(tokens, usd, &mut flight.usd);
+                OutputSignal::UsageReported { tokens, usd } => {
+                    flight.note.used.add_reported(tokens, usd, &mut flight.usd);
                 }
-                Word::TurnEnded => {
+                OutputSignal::TurnEnded => {
                     flight.note.used.turns += 1;
                     (learnt, turned) = (true, true);
                     let number = flight.note.attempt;
                     let open = ralph && !flight.promised && flight.failed.is_none();
                     let more = flight.note.iterations + 1 < iterations_max;
-                    if open && more && tripped(&breakers, &flight.note).is_none() {
+                    if open && more && exhausted_limit(&breakers, &flight.note).is_none() {
                         flight.note.iterations += 1;
-                        if ports.repeat(id, number) {
+                        if ports.request_repeat(id, number) {
                             continue;
                         }
                     }
-                    ports.hang_up(id, number);
+                    ports.request_input_close(id, number);
                 }
             }
         }
         if learnt {
             let note = flight.note.clone();
-            ports.remember(id, &note)?;
+            ports.store_record(id, &note)?;
         }
-        if let Some(why) = tripped(&breakers, &flight.note)
-            && flight.ended.is_none()
+        if let Some(why) = exhausted_limit(&breakers, &flight.note)
+            && flight.end_reason.is_none()
             && !flight.done
         {
-            flight.ended = Some(why);
-            ports.want(id, flight.note.attempt, WantedState::Ended);
+            flight.end_reason = Some(why);
+            ports.request_state(id, flight.note.attempt, WantedState::Ended);
         }
         if turned {
-            self.look_ahead(ports, id);
+            self.request_forecast(ports, id);
         }
         Ok(())
     }
 
-    pub(super) fn exited(
+    pub(super) fn on_exit(
         &mut self,
-        ports: &mut impl Ports,
+        ports: &mut impl ConductorPorts,
         id: &NodeId,
         code: Option<i32>,
         asked: bool,
         tail: &str,
-    ) -> Result<(), Trouble> {
-        if self.came_to_nothing(ports, id) {
-            return self.recall(ports, id);
+    ) -> Result<(), RunError> {
+        if self.base_task_failed(ports, id) {
+            return self.recall_task(ports, id);
         }
         let ralph = self.rules.ralph;
-        let Some(flight) = self.flights.get_mut(id) else {
+        let Some(flight) = self.running.get_mut(id) else {
             return Ok(());
         };
         if let Some(until) = flight.limited.filter(|_| !flight.done) {
-            let agent = ports.agent_of(id);
+            let agent = ports.agent_name(id);
             self.limits.insert(agent, until);
-            return self.park(ports, id, until);
+            return self.park_task(ports, id, until);
         }
-        if let Some(why) = flight.ended.take() {
-            let final_ = why.is_breaker() || flight.given_up;
-            return self.fail(ports, id, why, final_);
+        if let Some(why) = flight.end_reason.take() {
+            let final_ = why.is_exhausted_limit() || flight.given_up;
+            return self.fail_attempt(ports, id, why, final_);
         }
         if let Some(why) = flight.failed.take() {
-            return self.fail(ports, id, why, false);
+            return self.fail_attempt(ports, id, why, false);
         }
         if asked && !flight.done {
             // A person ended it, and not because of the task: it starts again when the run
             // continues.
-            flight.note.stage = Stage::Room;
+            flight.note.stage = TaskStage::Room;
             let note = flight.note.clone();
-            ports.remember(id, &note)?;
+            ports.store_record(id, &note)?;
             if self.leaving.is_none() {
-                self.room(ports, id, &note);
+                self.request_worktree(ports, id, &note);
             }
             return Ok(());
         }
@@ -115,44 +119,44 @@ impl Conductor {
                 Some(code) => Reason::ExitCode { code },
                 None => Reason::Signal,
             };
-            return self.fail(ports, id, Why::with(how, tail), false);
+            return self.fail_attempt(ports, id, FailureReason::with_detail(how, tail), false);
         }
         if ralph && !flight.promised {
             flight.note.iterations += 1;
             if flight.note.iterations >= self.rules.iterations_max {
                 let times = flight.note.iterations;
-                return self.fail(ports, id, Reason::NoPromise { times }.into(), true);
+                return self.fail_attempt(ports, id, Reason::NoPromise { times }.into(), true);
             }
-            flight.note.stage = Stage::Room;
-            return self.begin(ports, id);
+            flight.note.stage = TaskStage::Room;
+            return self.start_attempt(ports, id);
         }
-        flight.note.stage = Stage::Landing;
+        flight.note.stage = TaskStage::Landing;
         let note = flight.note.clone();
-        ports.remember(id, &note)?;
-        self.look_ahead(ports, id);
-        self.line_up(ports, id);
+        ports.store_record(id, &note)?;
+        self.request_forecast(ports, id);
+        self.queue_landing(ports, id);
         Ok(())
     }
 
-    pub(super) fn landed(
+    pub(super) fn on_land_outcome(
         &mut self,
-        ports: &mut impl Ports,
+        ports: &mut impl ConductorPorts,
         id: &NodeId,
-        outcome: Landed,
-    ) -> Result<(), Trouble> {
-        if !self.flies(id, Stage::Landing) {
+        outcome: LandOutcome,
+    ) -> Result<(), RunError> {
+        if !self.is_in_stage(id, TaskStage::Landing) {
             return Ok(());
         }
         match outcome {
-            Landed::Done => {
-                ports.commit(Command::Complete { id: id.clone() })?;
-                self.comes_down(id);
-                ports.tell(Told::Done { id: id.clone() });
-                ports.ask(Job::Clean { id: id.clone() });
+            LandOutcome::Done => {
+                ports.apply_command(Command::Complete { id: id.clone() })?;
+                self.remove_task(id);
+                ports.queue_notice(RunNotice::Done { id: id.clone() });
+                ports.request_job(GitJob::Clean { id: id.clone() });
                 Ok(())
             }
-            Landed::Conflict { paths, hunks, base } => {
-                let Some(flight) = self.flights.get_mut(id) else {
+            LandOutcome::Conflict { paths, hunks, base } => {
+                let Some(flight) = self.running.get_mut(id) else {
                     return Ok(());
                 };
                 let reason = Reason::Conflict {
@@ -167,26 +171,26 @@ impl Conductor {
                 flight.note.conflict_base = Some(base);
                 if headway {
                     flight.note.conflicts = 0;
-                    return self.resolve(ports, id, reason.into());
+                    return self.request_resolution(ports, id, reason.into());
                 }
                 flight.note.conflicts += 1;
                 let person = flight.note.conflicts >= CONFLICTS_MAX;
-                self.fail(ports, id, reason.into(), person)
+                self.fail_attempt(ports, id, reason.into(), person)
             }
-            Landed::Held { by } => {
-                self.hold(ports, id, by);
+            LandOutcome::Held { by } => {
+                self.hold_landing(ports, id, by);
                 Ok(())
             }
-            Landed::Red { why } | Landed::SentBack { why } => {
-                self.fits(id);
-                self.fail(ports, id, why, false)
+            LandOutcome::Red { why } | LandOutcome::SentBack { why } => {
+                self.clear_conflict(id);
+                self.fail_attempt(ports, id, why, false)
             }
-            Landed::Declined { why } => self.fail(ports, id, why, true),
-            Landed::Unfit { why } => self.fail(ports, id, why, false),
-            Landed::Broken { why } => self.broken(ports, id, why),
-            Landed::Proposed { url } => {
+            LandOutcome::Declined { why } => self.fail_attempt(ports, id, why, true),
+            LandOutcome::Unfit { why } => self.fail_attempt(ports, id, why, false),
+            LandOutcome::Broken { why } => self.fail_broken_worktree(ports, id, why),
+            LandOutcome::Proposed { url } => {
                 let at = ports.now_ms() + self.rules.proposal_ms;
-                let Some(flight) = self.flights.get_mut(id) else {
+                let Some(flight) = self.running.get_mut(id) else {
                     return Ok(());
                 };
                 // A review may take any time; the landing is not blocked.
@@ -194,25 +198,25 @@ impl Conductor {
                 if flight.note.proposed.as_ref() != Some(&url) {
                     flight.note.proposed = Some(url.clone());
                     let note = flight.note.clone();
-                    ports.remember(id, &note)?;
+                    ports.store_record(id, &note)?;
                     let id = id.clone();
-                    ports.tell(Told::Proposed { id, url });
+                    ports.queue_notice(RunNotice::Proposed { id, url });
                 }
                 Ok(())
             }
-            Landed::Blocked { why } => {
+            LandOutcome::Blocked { why } => {
                 let now = ports.now_ms();
-                let Some(flight) = self.flights.get_mut(id) else {
+                let Some(flight) = self.running.get_mut(id) else {
                     return Ok(());
                 };
                 let tries = flight.blocked.map_or(0, |(_, tries)| tries) + 1;
                 flight.blocked = Some((now + BLOCKED_MS, tries));
                 if tries == 1 {
-                    ports.tell(Told::Waits { why: why.clone() });
+                    ports.queue_notice(RunNotice::Waits { why: why.clone() });
                 }
                 if tries >= BLOCKED_TRIES_MAX {
                     // The task keeps its state and lands when the run continues.
-                    self.comes_down(id);
+                    self.remove_task(id);
                     self.stuck = Some(why);
                 }
                 Ok(())
@@ -222,70 +226,75 @@ impl Conductor {
 
     /// Fails an attempt whose worktree git cannot use. Its agent learns of it; after some errors
     /// the worktree is recreated.
-    pub(super) fn broken(
+    pub(super) fn fail_broken_worktree(
         &mut self,
-        ports: &mut impl Ports,
+        ports: &mut impl ConductorPorts,
         id: &NodeId,
-        why: Why,
-    ) -> Result<(), Trouble> {
-        if let Some(flight) = self.flights.get_mut(id) {
+        why: FailureReason,
+    ) -> Result<(), RunError> {
+        if let Some(flight) = self.running.get_mut(id) {
             flight.note.git_errors += 1;
             if flight.note.git_errors >= GIT_ERRORS_MAX {
                 flight.note.git_errors = 0;
                 flight.note.fresh = true;
             }
         }
-        self.fail(ports, id, why, false)
+        self.fail_attempt(ports, id, why, false)
     }
 
     /// Has the agent of a task resolve a conflict. This counts as no failure, and the task keeps
     /// its place.
-    fn resolve(&mut self, ports: &mut impl Ports, id: &NodeId, why: Why) -> Result<(), Trouble> {
-        self.reserve(id);
-        let Some(flight) = self.flights.get_mut(id) else {
+    fn request_resolution(
+        &mut self,
+        ports: &mut impl ConductorPorts,
+        id: &NodeId,
+        why: FailureReason,
+    ) -> Result<(), RunError> {
+        self.reserve_paths(id);
+        let Some(flight) = self.running.get_mut(id) else {
             return Ok(());
         };
-        flight.note.stage = Stage::Room;
+        flight.note.stage = TaskStage::Room;
         flight.note.iterations = 0;
         let note = flight.note.clone();
-        ports.remember(id, &note)?;
-        ports.tell(Told::Failed {
+        ports.store_record(id, &note)?;
+        ports.queue_notice(RunNotice::Failed {
             id: id.clone(),
             why,
             again: true,
         });
         if self.leaving.is_none() {
-            self.room(ports, id, &note);
+            self.request_worktree(ports, id, &note);
         }
         Ok(())
     }
 
     /// Clears the conflict state after a landing without a conflict whose evidence is red. Tasks
     /// that pass alone may fail together, so the next attempt sees what landed before it.
-    fn fits(&mut self, id: &NodeId) {
-        if let Some(flight) = self.flights.get_mut(id) {
+    fn clear_conflict(&mut self, id: &NodeId) {
+        if let Some(flight) = self.running.get_mut(id) {
             flight.note.merge = true;
-            flight.note.no_conflict();
+            flight.note.clear_conflict();
             flight.note.hunks = None;
         }
-        self.unreserve(id);
+        self.release_paths(id);
     }
 
-    pub(super) fn phase_ended(
+    pub(super) fn on_phase_outcome(
         &mut self,
-        ports: &mut impl Ports,
+        ports: &mut impl ConductorPorts,
         phase: u32,
-        outcome: PhaseEnded,
-    ) -> Result<(), Trouble> {
+        outcome: PhaseOutcome,
+    ) -> Result<(), RunError> {
         if self.finishing != Some(phase) {
             return Ok(());
         }
         match outcome {
-            PhaseEnded::Blocked { why } => {
+            PhaseOutcome::Blocked { why } => {
                 let tries = self.phase_blocked.map_or(0, |(_, tries)| tries) + 1;
                 self.phase_blocked = Some((ports.now_ms() + BLOCKED_MS, tries));
                 if tries == 1 {
-                    ports.tell(Told::Waits { why: why.clone() });
+                    ports.queue_notice(RunNotice::Waits { why: why.clone() });
                 }
                 if tries >= BLOCKED_TRIES_MAX {
                     self.finishing = None;
@@ -293,39 +302,39 @@ impl Conductor {
                     self.stuck = Some(why);
                 }
             }
-            PhaseEnded::LandingsGone { why } => {
+            PhaseOutcome::LandingsGone { why } => {
                 self.finishing = None;
                 self.phase_blocked = None;
                 self.stuck = Some(why.clone());
-                ports.tell(Told::PhaseNotLanded { phase, why });
+                ports.queue_notice(RunNotice::PhaseNotLanded { phase, why });
             }
-            PhaseEnded::Ended { end, why } => {
+            PhaseOutcome::Ended { end, why } => {
                 self.finishing = None;
                 self.phase_blocked = None;
                 let landed = match &end {
                     PhaseEnd::Merged { .. } | PhaseEnd::NoGit => true,
                     PhaseEnd::ChecksRed | PhaseEnd::Conflict => false,
                 };
-                let phases = ports.run().graph().phase_numbers();
+                let phases = ports.run_state().graph().phase_numbers();
                 let following = phases.iter().copied().find(|it| *it > phase);
-                let worktree = following.and_then(|next| ports.worktree_of(next));
-                ports.commit(Command::PhaseFinish {
+                let worktree = following.and_then(|next| ports.phase_worktree(next));
+                ports.apply_command(Command::PhaseFinish {
                     phase,
                     end,
                     worktree,
                 })?;
                 match landed {
-                    true => ports.tell(Told::PhaseDone { phase }),
+                    true => ports.queue_notice(RunNotice::PhaseDone { phase }),
                     false => {
                         let why = why.unwrap_or_else(|| Reason::Nothing.into());
-                        self.stuck = Some(Why::with(
+                        self.stuck = Some(FailureReason::with_detail(
                             Reason::PhaseNotLanded {
                                 phase,
                                 why: Box::new(why.reason.clone()),
                             },
-                            &why.words,
+                            &why.detail,
                         ));
-                        ports.tell(Told::PhaseNotLanded { phase, why });
+                        ports.queue_notice(RunNotice::PhaseNotLanded { phase, why });
                     }
                 }
             }
@@ -334,24 +343,27 @@ impl Conductor {
     }
 
     /// Fails an attempt; the task is retried as the retry policy allows, or fails for good.
-    pub(super) fn fail(
+    pub(super) fn fail_attempt(
         &mut self,
-        ports: &mut impl Ports,
+        ports: &mut impl ConductorPorts,
         id: &NodeId,
-        why: Why,
+        why: FailureReason,
         for_good: bool,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), RunError> {
         let now = ports.now_ms();
-        let Some(flight) = self.comes_down(id) else {
+        let Some(flight) = self.remove_task(id) else {
             return Ok(());
         };
         let mut note = flight.note;
-        note.failed(&why.to_string());
-        note.stage = Stage::Room;
+        note.record_failure(&why.to_string());
+        note.stage = TaskStage::Room;
         note.iterations = 0;
         let errors = note.failures.iter().map(|failure| failure.error.as_str());
-        let retry = !for_good && climb(errors) != Verdict::GiveUp;
-        let tries = ports.run().find_node(id).map_or(0, |node| node.attempts);
+        let retry = !for_good && next_attempt(errors) != RetryDecision::GiveUp;
+        let tries = ports
+            .run_state()
+            .find_node(id)
+            .map_or(0, |node| node.attempts);
         let wait = self.rules.backoff_ms.saturating_mul(1 << tries.min(16));
         // No need to wait: what landed meanwhile changes the outcome.
         let wait = if note.merge {
@@ -360,13 +372,13 @@ impl Conductor {
             wait.min(BACKOFF_MS_MAX)
         };
         note.not_before_ms = now + wait;
-        ports.remember(id, &note)?;
-        ports.commit(Command::Fail {
+        ports.store_record(id, &note)?;
+        ports.apply_command(Command::Fail {
             id: id.clone(),
-            reason: Some(why.line(Lang::En).into()),
+            reason: Some(why.render_line(Lang::En).into()),
             retry,
         })?;
-        let again = self.tell_failed(ports, id, why);
+        let again = self.report_failure(ports, id, why);
         if again && wait > 0 {
             self.resting.insert(id.clone(), note.not_before_ms);
         }
@@ -374,34 +386,40 @@ impl Conductor {
     }
 
     /// Reports a failure that is in the state file; returns true if the task is retried.
-    pub(super) fn tell_failed(&mut self, ports: &mut impl Ports, id: &NodeId, why: Why) -> bool {
-        let again = ports.run().find_node(id).map(|node| node.status) != Some(NodeStatus::Failed);
+    pub(super) fn report_failure(
+        &mut self,
+        ports: &mut impl ConductorPorts,
+        id: &NodeId,
+        why: FailureReason,
+    ) -> bool {
+        let again =
+            ports.run_state().find_node(id).map(|node| node.status) != Some(NodeStatus::Failed);
         match again {
-            true => self.lost.remove(id),
-            false => self.lost.insert(id.clone(), why.clone()),
+            true => self.failure_reasons.remove(id),
+            false => self.failure_reasons.insert(id.clone(), why.clone()),
         };
         let id = id.clone();
-        ports.tell(Told::Failed { id, why, again });
+        ports.queue_notice(RunNotice::Failed { id, why, again });
         again
     }
 
     /// Holds a task until a limit is lifted.
-    pub(super) fn park(
+    pub(super) fn park_task(
         &mut self,
-        ports: &mut impl Ports,
+        ports: &mut impl ConductorPorts,
         id: &NodeId,
         until: i64,
-    ) -> Result<(), Trouble> {
-        let Some(flight) = self.flights.get_mut(id) else {
+    ) -> Result<(), RunError> {
+        let Some(flight) = self.running.get_mut(id) else {
             return Ok(());
         };
-        flight.note.stage = Stage::Room;
+        flight.note.stage = TaskStage::Room;
         flight.note.parked_until_ms = Some(until);
         let note = flight.note.clone();
-        self.unreserve(id);
-        ports.remember(id, &note)?;
+        self.release_paths(id);
+        ports.store_record(id, &note)?;
         let seconds = (until - ports.now_ms()).max(0) / 1_000;
-        ports.tell(Told::Parked {
+        ports.queue_notice(RunNotice::Parked {
             id: id.clone(),
             seconds,
         });
@@ -410,7 +428,10 @@ impl Conductor {
 }
 
 /// Returns why no further attempt is allowed, if a budget of the task is used up.
-pub(super) fn tripped(breakers: &Breakers, note: &Note) -> Option<Why> {
-    let spent = breakers.tripped(&note.used, note.worked_ms)?;
+pub(super) fn exhausted_limit(
+    breakers: &CircuitBreakers,
+    note: &TaskRecord,
+) -> Option<FailureReason> {
+    let spent = breakers.exceeded_limit(&note.used, note.worked_ms)?;
     Some(Reason::Breaker { spent }.into())
 }

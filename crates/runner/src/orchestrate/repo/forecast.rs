@@ -1,10 +1,10 @@
 //! Predicts conflicts between tasks that are still being worked on: merges their worktrees as they
 //! are now, without a checkout.
 
-use super::rooms::untracked_repositories;
-use super::trees::Merged;
-use super::{Repo, failed};
-use crate::orchestrate::ports::Overlap;
+use super::git_trees::TreeMerge;
+use super::worktrees::untracked_repositories;
+use super::{RunRepo, git_error};
+use crate::orchestrate::ports::FileOverlap;
 use bowline_engine::Error;
 use bowline_engine::machines::orchestrate::NodeId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,11 +13,11 @@ use std::path::PathBuf;
 /// Maximum number of files named for an overlap.
 const PATHS_MAX: usize = 8;
 /// Maximum number of cached merges.
-const KNOWN_MAX: usize = 10_000;
+const CACHED_MERGES_MAX: usize = 10_000;
 
 /// State of a worktree at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Snapshot {
+struct WorktreeSnapshot {
     tree: String,
     commit: String,
     /// Files changed since the worktree was created.
@@ -26,23 +26,23 @@ struct Snapshot {
 
 /// Cache of earlier forecasts.
 #[derive(Debug, Default)]
-pub struct Forecasts {
-    latest: BTreeMap<NodeId, Snapshot>,
+pub struct ForecastCache {
+    latest: BTreeMap<NodeId, WorktreeSnapshot>,
     /// Conflicting files of two trees.
     known: BTreeMap<(String, String), Vec<String>>,
 }
 
-impl Repo {
+impl RunRepo {
     /// Returns the overlaps of a task's current work with that of others.
-    pub fn forecast(
+    pub fn forecast_overlaps(
         &self,
-        seen: &mut Forecasts,
+        seen: &mut ForecastCache,
         id: &NodeId,
         others: &[NodeId],
-    ) -> Result<Vec<Overlap>, Error> {
+    ) -> Result<Vec<FileOverlap>, Error> {
         seen.latest
             .retain(|known, _| known == id || others.contains(known));
-        let Some(own) = self.looked_at(seen, id)? else {
+        let Some(own) = self.take_snapshot(seen, id)? else {
             return Ok(Vec::new());
         };
         let mut overlaps = Vec::new();
@@ -51,7 +51,7 @@ impl Repo {
             // them now.
             let theirs = match seen.latest.get(with) {
                 Some(known) => Some(known.clone()),
-                None => self.looked_at(seen, with)?,
+                None => self.take_snapshot(seen, with)?,
             };
             let Some(theirs) = theirs else { continue };
             if own.paths.is_disjoint(&theirs.paths) {
@@ -64,8 +64,8 @@ impl Repo {
             let paths = match seen.known.get(&pair) {
                 Some(paths) => paths.clone(),
                 None => {
-                    let paths = self.unfit(&own, &theirs)?;
-                    if seen.known.len() >= KNOWN_MAX {
+                    let paths = self.conflicting_paths(&own, &theirs)?;
+                    if seen.known.len() >= CACHED_MERGES_MAX {
                         seen.known.clear();
                     }
                     seen.known.insert(pair, paths.clone());
@@ -74,31 +74,39 @@ impl Repo {
             };
             if !paths.is_empty() {
                 let with = with.clone();
-                overlaps.push(Overlap { with, paths });
+                overlaps.push(FileOverlap { with, paths });
             }
         }
         Ok(overlaps)
     }
 
-    fn unfit(&self, one: &Snapshot, other: &Snapshot) -> Result<Vec<String>, Error> {
+    fn conflicting_paths(
+        &self,
+        one: &WorktreeSnapshot,
+        other: &WorktreeSnapshot,
+    ) -> Result<Vec<String>, Error> {
         let mut paths = match self.merge_trees(&one.commit, &other.commit, None)? {
-            Merged::Clean(_) => Vec::new(),
-            Merged::Conflict { paths, .. } => paths,
+            TreeMerge::Clean(_) => Vec::new(),
+            TreeMerge::Conflict { paths, .. } => paths,
         };
         // Conflicts that a landing resolves by itself do not count.
-        paths.retain(|path| self.plan.as_ref() != Some(path) && !self.is_made(path));
+        paths.retain(|path| self.plan.as_ref() != Some(path) && !self.is_generated(path));
         paths.truncate(PATHS_MAX);
         Ok(paths)
     }
 
-    fn looked_at(&self, seen: &mut Forecasts, id: &NodeId) -> Result<Option<Snapshot>, Error> {
-        let room = self.room_of(id);
+    fn take_snapshot(
+        &self,
+        seen: &mut ForecastCache,
+        id: &NodeId,
+    ) -> Result<Option<WorktreeSnapshot>, Error> {
+        let room = self.worktree_of(id);
         let git = self.git.in_folder(&room);
-        let base = format!("refs/bowline/base/{}", Repo::name(id));
+        let base = format!("refs/bowline/base/{}", RunRepo::task_name(id));
         let (Some(base), true) = (self.git.resolve_commit(&base)?, room.is_dir()) else {
             return Ok(None);
         };
-        let tree = self.tree_of(&room, "forecast")?;
+        let tree = self.write_worktree_tree(&room, "forecast")?;
         if let Some(known) = seen.latest.get(id).filter(|known| known.tree == tree) {
             return Ok(Some(known.clone()));
         }
@@ -108,7 +116,7 @@ impl Repo {
             self.git
                 .output_text(&["diff-tree", "-r", "-z", "--name-only", &base, &tree])?;
         let paths = paths.split('\0').filter(|path| !path.is_empty());
-        let snapshot = Snapshot {
+        let snapshot = WorktreeSnapshot {
             tree,
             commit,
             paths: paths.map(str::to_owned).collect(),
@@ -119,13 +127,17 @@ impl Repo {
 
     /// Returns the tree of everything in a worktree, untracked files included, without touching its
     /// index.
-    pub(super) fn tree_of(&self, folder: &std::path::Path, name: &str) -> Result<String, Error> {
+    pub(super) fn write_worktree_tree(
+        &self,
+        folder: &std::path::Path,
+        name: &str,
+    ) -> Result<String, Error> {
         let git = self.git.in_folder(folder);
-        let index = self.scratch(name, b"")?;
+        let index = self.write_scratch_file(name, b"")?;
         let own = PathBuf::from(git.output_text(&["rev-parse", "--git-path", "index"])?);
         if std::fs::copy(folder.join(own), &index).is_err() {
             std::fs::remove_file(&index)
-                .map_err(|error| failed("remove a scratch file", &error))?;
+                .map_err(|error| git_error("remove a scratch file", &error))?;
         }
         let with = git.with_variable("GIT_INDEX_FILE", &index);
         let others = untracked_repositories(&with)?;

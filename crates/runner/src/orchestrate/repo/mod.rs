@@ -5,26 +5,26 @@
 //! of a worktree is kept on a hidden ref before it is removed.
 
 mod forecast;
-mod landed;
-mod landing;
+mod git_trees;
+mod land;
+mod landing_refs;
 mod leases;
-mod places;
+mod phase_branches;
 mod plan_guard;
-mod proposals;
+mod pull_requests;
 mod regenerate;
+mod remedies;
 mod rescue;
-mod rooms;
-mod trees;
-mod ways_out;
+mod worktrees;
 
-pub use forecast::Forecasts;
-pub(super) use landing::{check_red, evidence_red};
-pub use proposals::Proposals;
-pub use rooms::Prepared;
-pub(super) use ways_out::with_way_out;
+pub use forecast::ForecastCache;
+pub(super) use land::{check_red, evidence_red};
+pub use pull_requests::PullRequestCommands;
+pub(super) use remedies::with_resume_command;
+pub use worktrees::WorktreeOutcome;
 
-use crate::core::quoted;
-use crate::core::why::Why;
+use crate::core::failure::FailureReason;
+use crate::core::shell_quoted;
 use bowline_engine::Error;
 use bowline_engine::formats::run_settings::OrchestrateSettings;
 use bowline_engine::git::Git;
@@ -33,7 +33,7 @@ use bowline_engine::process;
 use bowline_engine::statefiles::ContentHash;
 use bowline_words::Lang;
 use bowline_words::message::Reason;
-use places::Places;
+use phase_branches::PhaseBranches;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -71,20 +71,20 @@ pub struct PhasePlace {
 
 /// The project's settings for worktrees and landings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Customs {
+pub struct RepoSettings {
     /// Commands, files and ports.
-    pub settings: OrchestrateSettings,
+    pub orchestrate: OrchestrateSettings,
     /// Environment variables of those commands.
     pub environment: BTreeMap<String, String>,
     /// Language of the messages of merge commits.
     pub lang: Lang,
     /// Commands for pull requests, if work lands by them.
-    pub proposals: Option<Proposals>,
+    pub pull_requests: Option<PullRequestCommands>,
 }
 
 /// An existing worktree of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct KeptWorktree {
     pub name: String,
     /// Size on disk.
     pub bytes: u64,
@@ -92,7 +92,7 @@ pub struct Kept {
 
 /// The git repository of a run.
 #[derive(Debug, Clone)]
-pub struct Repo {
+pub struct RunRepo {
     git: Git,
     root: PathBuf,
     /// The project's root, relative to the top of the repository.
@@ -109,13 +109,13 @@ pub struct Repo {
     plan: Option<String>,
     /// Key of the run in trailers and refs.
     run: String,
-    places: Places,
+    phase_branches: PhaseBranches,
     /// Records of processes that may leave locks.
     records: GitRecords,
-    customs: Customs,
+    settings: RepoSettings,
 }
 
-impl Repo {
+impl RunRepo {
     /// Opens the repository around a root; returns none if there is none.
     pub fn open(
         root: &Path,
@@ -124,13 +124,15 @@ impl Repo {
         target: Option<String>,
         plan: Option<&Path>,
         run: &str,
-        customs: Customs,
-    ) -> Result<Option<Repo>, Error> {
+        customs: RepoSettings,
+    ) -> Result<Option<RunRepo>, Error> {
         let git = Git::for_folder(root).held_by(hold);
         let end = git.run(&["rev-parse", "--show-toplevel"])?;
         if end.code != Some(0) {
             // A repository that git refuses, for its owner or its settings, is still a repository.
-            let marked = real(root).ancestors().any(|it| it.join(".git").exists());
+            let marked = resolve_links(root)
+                .ancestors()
+                .any(|it| it.join(".git").exists());
             return match marked {
                 true => end.into_stdout().map(|_| None),
                 false => Ok(None),
@@ -138,14 +140,14 @@ impl Repo {
         }
         git.check_version()?;
         // The project may be a subfolder of its repository.
-        let top = real(Path::new(&end.stdout));
-        let prefix = real(root).strip_prefix(&top).map(Path::to_owned);
+        let top = resolve_links(Path::new(&end.stdout));
+        let prefix = resolve_links(root).strip_prefix(&top).map(Path::to_owned);
         let prefix = prefix.unwrap_or_default();
         let common =
             git.output_text(&["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
         let common = PathBuf::from(common);
         let records = GitRecords::open(&side.join("git"));
-        let records = records.map_err(|error| failed("make a folder", &error))?;
+        let records = records.map_err(|error| git_error("make a folder", &error))?;
         let git = git.in_folder(&top).with_a_name();
         let git = git.recorded_in(records.clone(), &common);
         let target = match target {
@@ -169,13 +171,13 @@ impl Repo {
                 branch: target,
             });
         }
-        std::fs::create_dir_all(side).map_err(|error| failed("make a folder", &error))?;
-        let plan = plan.map(real);
+        std::fs::create_dir_all(side).map_err(|error| git_error("make a folder", &error))?;
+        let plan = plan.map(resolve_links);
         let plan = plan
             .as_deref()
             .and_then(|plan| plan.strip_prefix(&top).ok());
         let plan = plan.map(|plan| plan.to_string_lossy().into_owned());
-        Ok(Some(Repo {
+        Ok(Some(RunRepo {
             git,
             root: root.to_owned(),
             prefix,
@@ -186,51 +188,51 @@ impl Repo {
             target,
             plan,
             run: run.to_owned(),
-            places: Places::open(side, run),
-            customs,
+            phase_branches: PhaseBranches::open(side, run),
+            settings: customs,
         }))
     }
 
     /// Prepares the repository for work: removes locks of the run's own killed git processes, has
     /// git ignore the run's files, and restores a plan that a killed landing set aside. Callers
     /// that only read skip this.
-    pub fn prepare(&self) -> Result<(), Error> {
+    pub fn prepare_repository(&self) -> Result<(), Error> {
         // No git of an earlier run is alive, as this run holds the lock that all of them hold.
         self.records.remove_dead_locks(&self.common);
-        self.exclude()?;
+        self.exclude_run_files()?;
         if let Some(tip) = self
             .git
             .resolve_commit(&format!("refs/heads/{}", self.target))?
         {
             self.record_target(&tip)?;
         }
-        self.put_back_left()
+        self.restore_left_edits()
     }
 
     /// Returns the same repository with temporary files of its own, for another thread.
     #[must_use]
-    pub fn beside(&self, name: &str) -> Repo {
-        Repo {
+    pub fn for_thread(&self, name: &str) -> RunRepo {
+        RunRepo {
             scratch: self.side.join(format!("scratch-{name}")),
             ..self.clone()
         }
     }
 
-    pub(super) fn records(&self) -> &GitRecords {
+    pub(super) fn git_records(&self) -> &GitRecords {
         &self.records
     }
 
-    pub fn target(&self) -> &str {
+    pub fn target_branch(&self) -> &str {
         &self.target
     }
 
     /// True if work lands by pull request.
-    pub fn proposes(&self) -> bool {
-        self.customs.proposals.is_some()
+    pub fn lands_by_pull_request(&self) -> bool {
+        self.settings.pull_requests.is_some()
     }
 
     /// Has git ignore worktrees and state files in this clone.
-    fn exclude(&self) -> Result<(), Error> {
+    fn exclude_run_files(&self) -> Result<(), Error> {
         let path = self
             .git
             .output_text(&["rev-parse", "--git-path", "info/exclude"])?;
@@ -248,7 +250,7 @@ impl Repo {
             return Ok(());
         }
         if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).map_err(|error| failed("make a folder", &error))?;
+            std::fs::create_dir_all(folder).map_err(|error| git_error("make a folder", &error))?;
         }
         let gap = match text.is_empty() || text.ends_with('\n') {
             true => "",
@@ -261,12 +263,12 @@ impl Repo {
         file.and_then(|mut file| {
             std::io::Write::write_all(&mut file, format!("{gap}{more}").as_bytes())
         })
-        .map_err(|error| failed("write info/exclude", &error))
+        .map_err(|error| git_error("write info/exclude", &error))
     }
 
     /// Returns the name of a task in branches and folders: its id, or the letters of it that fit
     /// and a hash.
-    pub(super) fn name(id: &str) -> String {
+    pub(super) fn task_name(id: &str) -> String {
         let plain: String = id
             .chars()
             .map(|letter| match letter {
@@ -289,34 +291,34 @@ impl Repo {
     }
 
     fn task_branch(id: &str) -> String {
-        format!("{TASK_BRANCHES}{}", Repo::name(id))
+        format!("{TASK_BRANCHES}{}", RunRepo::task_name(id))
     }
 
     /// The checkout that the run was started in.
-    fn top(&self) -> PathBuf {
+    fn main_checkout(&self) -> PathBuf {
         self.git.folder().to_owned()
     }
 
     /// Returns the worktree of a task.
-    pub fn room_of(&self, id: &str) -> PathBuf {
-        self.root.join(WORKTREES).join(Repo::name(id))
+    pub fn worktree_of(&self, id: &str) -> PathBuf {
+        self.root.join(WORKTREES).join(RunRepo::task_name(id))
     }
 
     /// Returns the project's folder in the worktree of a task.
-    pub fn workplace_of(&self, id: &str) -> PathBuf {
-        self.room_of(id).join(&self.prefix)
+    pub fn workspace_of(&self, id: &str) -> PathBuf {
+        self.worktree_of(id).join(&self.prefix)
     }
 
-    fn scratch(&self, name: &str, content: &[u8]) -> Result<PathBuf, Error> {
+    fn write_scratch_file(&self, name: &str, content: &[u8]) -> Result<PathBuf, Error> {
         let path = self.scratch.join(name);
         std::fs::create_dir_all(&self.scratch)
             .and_then(|()| std::fs::write(&path, content))
-            .map_err(|error| failed("write a scratch file", &error))?;
+            .map_err(|error| git_error("write a scratch file", &error))?;
         Ok(path)
     }
 
     /// Returns all worktrees, each with the branch it is on.
-    fn worktrees(&self) -> Result<Vec<(PathBuf, Option<String>)>, Error> {
+    fn list_worktrees(&self) -> Result<Vec<(PathBuf, Option<String>)>, Error> {
         let text = self
             .git
             .output_text(&["worktree", "list", "--porcelain", "-z"])?;
@@ -335,35 +337,42 @@ impl Repo {
 
     /// Runs a command of the project in a checkout; returns how it ended and the end of its output
     /// if it failed.
-    fn command(&self, words: &[String], checkout: &Path) -> Result<Option<Why>, Error> {
-        let mut environment = self.customs.environment.clone();
-        let own = self.variables(checkout).into_iter();
+    fn run_project_command(
+        &self,
+        words: &[String],
+        checkout: &Path,
+    ) -> Result<Option<FailureReason>, Error> {
+        let mut environment = self.settings.environment.clone();
+        let own = self.worktree_variables(checkout).into_iter();
         environment.extend(own.map(|(name, value)| (name.to_owned(), value)));
-        command(words, &checkout.join(&self.prefix), &environment)
+        run_command(words, &checkout.join(&self.prefix), &environment)
     }
 }
 
 /// Runs a command in a folder; returns how it ended and the end of its output if it failed.
-pub(super) fn command(
+pub(super) fn run_command(
     words: &[String],
     folder: &Path,
     environment: &BTreeMap<String, String>,
-) -> Result<Option<Why>, Error> {
-    let line = words.iter().map(|word| quoted(word)).collect::<Vec<_>>();
+) -> Result<Option<FailureReason>, Error> {
+    let line = words
+        .iter()
+        .map(|word| shell_quoted(word))
+        .collect::<Vec<_>>();
     let limit = Duration::from_secs(COMMAND_SECONDS_MAX);
     let ran = process::run_in(&line.join(" "), folder, environment, limit)?;
     Ok((ran.exit_code != 0).then(|| {
         let (command, code) = (words.join(" "), ran.exit_code);
-        Why::with(Reason::CommandEnded { command, code }, &ran.output_tail)
+        FailureReason::with_detail(Reason::CommandEnded { command, code }, &ran.output_tail)
     }))
 }
 
 /// Resolves links in a path; returns it unchanged if it does not exist.
-fn real(path: &Path) -> PathBuf {
+fn resolve_links(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-fn failed(what: &str, error: &std::io::Error) -> Error {
+fn git_error(what: &str, error: &std::io::Error) -> Error {
     Error::ProgramFailed {
         program: "git".into(),
         message: format!("cannot {what}: {error}"),

@@ -1,8 +1,8 @@
 //! Protects the plan in landings: tasks of others stay in it, and edits of a person are merged or
 //! left out.
 
-use super::trees::{only_ticked, with_ticks};
-use super::{Repo, TaskPlace, failed};
+use super::git_trees::{only_ticked, with_ticks};
+use super::{RunRepo, TaskPlace, git_error};
 use bowline_engine::Error;
 use bowline_engine::formats::tasks_md;
 use bowline_engine::statefiles::{RealDisk, write_atomically};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// File in the run's own folder that records a plan set aside.
-const ASIDE: &str = "plan-aside.json";
+const PLAN_ASIDE_FILE: &str = "plan-aside.json";
 
 /// A person's text of the plan, taken out of a checkout during a merge. Its record lasts until the
 /// text is restored.
@@ -31,7 +31,7 @@ pub(super) struct PlanAside {
     after: String,
 }
 
-impl Repo {
+impl RunRepo {
     /// Returns what a tree would remove from the plan that is not the task's own: the whole file,
     /// tasks of others, or their text.
     pub(super) fn plan_damage(
@@ -46,7 +46,7 @@ impl Repo {
         let Some(before) = self.file_in(tip, plan)? else {
             return Ok(None);
         };
-        let (path, name) = (plan.to_owned(), Repo::name(&task.id));
+        let (path, name) = (plan.to_owned(), RunRepo::task_name(&task.id));
         let command = format!("git checkout refs/bowline/base/{name} -- {path}");
         let Some(after) = self.file_in(tree, plan)? else {
             return Ok(Some(Reason::PlanRemoved { path, command }));
@@ -79,7 +79,7 @@ impl Repo {
         let Some(plan) = self.plan.as_deref() else {
             return Ok(None);
         };
-        let on_it = self.worktrees()?.into_iter();
+        let on_it = self.list_worktrees()?.into_iter();
         let mut on_it = on_it.filter(|(_, on)| on.as_deref() == Some(branch));
         let Some((folder, _)) = on_it.next() else {
             return Ok(None);
@@ -95,7 +95,7 @@ impl Repo {
 
     /// Removes changes of the plan from a tree if they conflict with a person's edits, or if these
     /// are staged.
-    pub(super) fn without_meeting_edits(
+    pub(super) fn without_conflicting_plan(
         &self,
         branch: &str,
         tip: &str,
@@ -114,14 +114,14 @@ impl Repo {
         let text = self.file_in(tip, plan)?.unwrap_or_default();
         let git = self.git.in_folder(&folder);
         let staged = !git.exits_zero(&["diff", "--cached", "--quiet", "HEAD", "--", plan])?;
-        if text == landing || (!staged && self.merged_plan(&text, &landing, &here)?.is_some()) {
+        if text == landing || (!staged && self.merge_plan(&text, &landing, &here)?.is_some()) {
             return Ok(tree.to_owned());
         }
         self.with_files(tree, &[(plan, Some(base))])
     }
 
     /// Merges a person's text of the plan with the one that lands; returns none if they conflict.
-    fn merged_plan(&self, base: &str, landed: &str, here: &str) -> Result<Option<String>, Error> {
+    fn merge_plan(&self, base: &str, landed: &str, here: &str) -> Result<Option<String>, Error> {
         for (ticked, other) in [(here, landed), (landed, here)] {
             if let Some(ids) = only_ticked(base, ticked) {
                 let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
@@ -130,7 +130,7 @@ impl Repo {
         }
         let mut files = Vec::new();
         for (name, text) in [("here", here), ("base", base), ("landed", landed)] {
-            let path = self.scratch(&format!("plan-{name}"), text.as_bytes())?;
+            let path = self.write_scratch_file(&format!("plan-{name}"), text.as_bytes())?;
             files.push(path.to_string_lossy().into_owned());
         }
         let end = self.git.run(&[
@@ -146,7 +146,7 @@ impl Repo {
 
     /// Takes a person's edits of the plan out of a checkout during a merge there. Returns none if
     /// there are none, or the two conflict.
-    pub(super) fn edits_aside(
+    pub(super) fn set_edits_aside(
         &self,
         folder: &Path,
         branch: &str,
@@ -167,7 +167,7 @@ impl Repo {
         if base == before || base == landed {
             return Ok(None);
         }
-        let Some(after) = self.merged_plan(&base, &landed, &before)? else {
+        let Some(after) = self.merge_plan(&base, &landed, &before)? else {
             return Ok(None);
         };
         let (plan, branch, new) = (plan.clone(), branch.to_owned(), new.to_owned());
@@ -182,7 +182,8 @@ impl Repo {
             after,
         };
         let record = serde_json::to_vec(&aside).unwrap_or_default();
-        write_atomically(&RealDisk, &self.side.join(ASIDE), &record, None).map_err(Error::File)?;
+        write_atomically(&RealDisk, &self.side.join(PLAN_ASIDE_FILE), &record, None)
+            .map_err(Error::File)?;
         // An editor may have saved the file since.
         if std::fs::read_to_string(&aside.path).ok().as_ref() != Some(&aside.before) {
             self.forget_aside()?;
@@ -195,7 +196,7 @@ impl Repo {
 
     /// Restores a person's text of the plan. If an editor has saved the file meanwhile, that stays
     /// and the text is kept on a hidden ref.
-    pub(super) fn put_back(&self, aside: &PlanAside) -> Result<(), Error> {
+    pub(super) fn restore_edits(&self, aside: &PlanAside) -> Result<(), Error> {
         let at = self
             .git
             .resolve_commit(&format!("refs/heads/{}", aside.branch))?;
@@ -219,15 +220,15 @@ impl Repo {
     }
 
     fn forget_aside(&self) -> Result<(), Error> {
-        std::fs::remove_file(self.side.join(ASIDE))
-            .map_err(|error| failed("remove the record of a plan", &error))
+        std::fs::remove_file(self.side.join(PLAN_ASIDE_FILE))
+            .map_err(|error| git_error("remove the record of a plan", &error))
     }
 
     /// Restores the text of the plan that a killed run had set aside.
-    pub(super) fn put_back_left(&self) -> Result<(), Error> {
-        let record = std::fs::read(self.side.join(ASIDE)).unwrap_or_default();
+    pub(super) fn restore_left_edits(&self) -> Result<(), Error> {
+        let record = std::fs::read(self.side.join(PLAN_ASIDE_FILE)).unwrap_or_default();
         match serde_json::from_slice::<PlanAside>(&record) {
-            Ok(aside) => self.put_back(&aside),
+            Ok(aside) => self.restore_edits(&aside),
             Err(_) => Ok(()),
         }
     }

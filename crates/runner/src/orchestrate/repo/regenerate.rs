@@ -1,46 +1,46 @@
 //! Regenerates files that a command makes from the rest of the tree, such as lock files of
 //! packages. If both sides of a merge changed one, it is generated again and never merged.
 
-use super::Repo;
-use crate::core::why::Why;
+use super::RunRepo;
+use crate::core::failure::FailureReason;
 use bowline_engine::Error;
 use bowline_engine::git::Git;
 use std::path::Path;
 
 /// A tree with current generated files, or the failure of the command.
-pub(super) enum Remade {
+pub(super) enum RegeneratedTree {
     Tree(String),
-    Failed(Why),
+    Failed(FailureReason),
 }
 
-impl Repo {
+impl RunRepo {
     /// Returns the path of a project's file, relative to the top of the repository.
-    fn at_top(&self, file: &str) -> String {
+    fn path_from_top(&self, file: &str) -> String {
         self.prefix.join(file).to_string_lossy().into_owned()
     }
 
     /// True if a command generates this file.
-    pub(super) fn is_made(&self, path: &str) -> bool {
-        let rules = self.customs.settings.regenerate.iter();
+    pub(super) fn is_generated(&self, path: &str) -> bool {
+        let rules = self.settings.orchestrate.regenerate.iter();
         let mut files = rules.flat_map(|rule| &rule.files);
-        files.any(|file| self.at_top(file) == path)
+        files.any(|file| self.path_from_top(file) == path)
     }
 
     /// Generates files again that both sides of a merge changed. With `anyway`, also those that
     /// only the second side changed: an earlier merge may have left them as the other side had
     /// them.
-    pub(super) fn remade(
+    pub(super) fn regenerate_files(
         &self,
         tree: &str,
         base: &str,
         sides: [&str; 2],
         anyway: bool,
-    ) -> Result<Remade, Error> {
+    ) -> Result<RegeneratedTree, Error> {
         let mut tree = tree.to_owned();
-        for rule in &self.customs.settings.regenerate {
+        for rule in &self.settings.orchestrate.regenerate {
             let mut due = false;
             for file in &rule.files {
-                let path = self.at_top(file);
+                let path = self.path_from_top(file);
                 let before = self.blob_in(base, &path)?;
                 let [one, other] = [
                     self.blob_in(sides[0], &path)?,
@@ -53,7 +53,11 @@ impl Repo {
                 continue;
             }
             // The command starts from the landed files: it may keep to versions chosen there.
-            let paths: Vec<String> = rule.files.iter().map(|file| self.at_top(file)).collect();
+            let paths: Vec<String> = rule
+                .files
+                .iter()
+                .map(|file| self.path_from_top(file))
+                .collect();
             let landed = paths.iter().map(|path| {
                 let blob = self.blob_in(sides[0], path)?;
                 Ok::<_, Error>((path.as_str(), blob))
@@ -61,9 +65,9 @@ impl Repo {
             let landed = landed.collect::<Result<Vec<_>, Error>>()?;
             let begin = self.with_files(&tree, &landed)?;
             let commit = self.commit_tree(&begin, &[sides[0]], "to be made anew", None)?;
-            let place = self.checked_out(&commit)?;
-            if let Some(why) = self.command(&rule.command, &place)? {
-                return Ok(Remade::Failed(why));
+            let place = self.check_out_commit(&commit)?;
+            if let Some(why) = self.run_project_command(&rule.command, &place)? {
+                return Ok(RegeneratedTree::Failed(why));
             }
             let mut made = Vec::new();
             for path in &paths {
@@ -80,22 +84,22 @@ impl Repo {
             }
             tree = self.with_files(&begin, &made)?;
         }
-        Ok(Remade::Tree(tree))
+        Ok(RegeneratedTree::Tree(tree))
     }
 
     /// Takes generated files out of a conflict in a worktree: they get the other side's version,
     /// and are generated again if that is possible.
-    pub(super) fn remake_in(&self, git: &Git, room: &Path) -> Result<(), Error> {
+    pub(super) fn regenerate_conflicts(&self, git: &Git, room: &Path) -> Result<(), Error> {
         let unmerged = git.output_text(&["diff", "--name-only", "--diff-filter=U", "-z"])?;
         let unmerged: Vec<&str> = unmerged
             .split('\0')
-            .filter(|path| self.is_made(path))
+            .filter(|path| self.is_generated(path))
             .collect();
         if unmerged.is_empty() {
             return Ok(());
         }
-        for rule in &self.customs.settings.regenerate {
-            let paths = rule.files.iter().map(|file| self.at_top(file));
+        for rule in &self.settings.orchestrate.regenerate {
+            let paths = rule.files.iter().map(|file| self.path_from_top(file));
             let paths: Vec<String> = paths.filter(|path| unmerged.contains(&&**path)).collect();
             for path in &paths {
                 // A file that the other side removed cannot be checked out.
@@ -103,7 +107,7 @@ impl Repo {
             }
             // It may fail while other files are in conflict; then the landing does it.
             if !paths.is_empty() && !rule.command.is_empty() {
-                self.command(&rule.command, room)?;
+                self.run_project_command(&rule.command, room)?;
             }
             for path in &paths {
                 git.output_text(&["add", "--all", "--", path])?;

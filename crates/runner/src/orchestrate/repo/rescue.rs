@@ -1,8 +1,8 @@
 //! Keeps the work of a task before its worktree is removed: files on `refs/bowline/rescue/*`,
 //! commits on `refs/bowline/task/*`.
 
-use super::rooms::{MODULES, unparsable_modules};
-use super::{Repo, TASK_BRANCHES, WORKTREES, failed};
+use super::worktrees::{GITMODULES, unparsable_modules};
+use super::{RunRepo, TASK_BRANCHES, WORKTREES, git_error};
 use bowline_engine::Error;
 use bowline_engine::git::Git;
 use bowline_engine::statefiles::{Disk as _, RealDisk};
@@ -16,9 +16,9 @@ const REFLOG_MAX: &str = "1000";
 /// Maximum number of folders of one task that are set aside.
 const ASIDE_MAX: u32 = 10_000;
 
-impl Repo {
+impl RunRepo {
     /// Removes what is left of a task. Work that has not landed is kept on a hidden ref first.
-    pub fn clean(&self, name: &str) -> Result<(), Error> {
+    pub fn clean_task(&self, name: &str) -> Result<(), Error> {
         let room = self.root.join(WORKTREES).join(name);
         if room.is_dir() && !self.remove_worktree(&room, name)? {
             return Ok(());
@@ -34,7 +34,7 @@ impl Repo {
         if there && !matches!(self.remove_worktree(&room, name), Ok(true)) {
             self.set_aside(&room, name)?;
         }
-        self.strike_off(&room)?;
+        self.remove_worktree_entry(&room)?;
         self.remove_branch(name)
     }
 
@@ -57,25 +57,26 @@ impl Repo {
     /// stays: it is no worktree, or contains a repository of its own, which no commit can keep.
     pub(super) fn remove_worktree(&self, folder: &Path, name: &str) -> Result<bool, Error> {
         let mark = self.removal_mark(name);
-        if !self.stands(folder)? {
+        if !self.is_our_worktree(folder)? {
             // A git killed during a removal has left a folder whose content is kept already.
             if !mark.exists() || folder.join(".git").exists() {
                 return Ok(false);
             }
-            std::fs::remove_dir_all(folder).map_err(|error| failed("remove a folder", &error))?;
-            self.strike_off(folder)?;
+            std::fs::remove_dir_all(folder)
+                .map_err(|error| git_error("remove a folder", &error))?;
+            self.remove_worktree_entry(folder)?;
             return self.end_removal(&mark);
         }
-        if self.out_of_reach(folder)?.is_some() {
+        if self.nested_repository_problem(folder)?.is_some() {
             return Ok(false);
         }
-        self.rescue(folder, name)?;
-        std::fs::write(&mark, "").map_err(|error| failed("write a file", &error))?;
-        let end = self.strike_off(folder)?;
+        self.rescue_worktree(folder, name)?;
+        std::fs::write(&mark, "").map_err(|error| git_error("write a file", &error))?;
+        let end = self.remove_worktree_entry(folder)?;
         if end.code != Some(0) && folder.exists() {
             end.into_stdout()?;
         }
-        self.give_back(folder)?;
+        self.release_ports(folder)?;
         self.end_removal(&mark)
     }
 
@@ -89,7 +90,7 @@ impl Repo {
     fn end_removal(&self, mark: &Path) -> Result<bool, Error> {
         match std::fs::remove_file(mark) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(failed("remove a file", &error))
+                Err(git_error("remove a file", &error))
             }
             _ => Ok(true),
         }
@@ -102,15 +103,15 @@ impl Repo {
 
     /// Keeps the content of a worktree, untracked files included, on a hidden ref; returns none if
     /// there is nothing to keep. Commits that are on no branch are kept too.
-    pub fn rescue(&self, folder: &Path, name: &str) -> Result<Option<String>, Error> {
+    pub fn rescue_worktree(&self, folder: &Path, name: &str) -> Result<Option<String>, Error> {
         let git = self.git.in_folder(folder);
         self.keep_from_reflog(&git, "HEAD", name)?;
         if unparsable_modules(&git)?.is_some() {
             // Git fails in a checkout with such a file: it is kept under another name.
-            let path = folder.join(MODULES);
-            std::fs::copy(&path, folder.join(format!("{MODULES}.unreadable")))
+            let path = folder.join(GITMODULES);
+            std::fs::copy(&path, folder.join(format!("{GITMODULES}.unreadable")))
                 .and_then(|_| std::fs::write(&path, ""))
-                .map_err(|error| failed("keep .gitmodules", &error))?;
+                .map_err(|error| git_error("keep .gitmodules", &error))?;
         }
         let Some(head) = git.resolve_commit("HEAD")? else {
             return Ok(None);
@@ -121,7 +122,7 @@ impl Repo {
         if !dirty {
             return Ok(None);
         }
-        let tree = self.tree_of(folder, &format!("rescue-{name}"))?;
+        let tree = self.write_worktree_tree(folder, &format!("rescue-{name}"))?;
         self.keep_tree(&tree, &head, folder, name).map(Some)
     }
 
@@ -144,19 +145,19 @@ impl Repo {
     pub(super) fn set_aside(&self, folder: &Path, name: &str) -> Result<(), Error> {
         if !holds_repository(folder) && self.rescue_files(folder, name).is_ok() {
             std::fs::remove_dir_all(folder)
-                .map_err(|error| failed("take a folder away", &error))?;
-            return self.give_back(folder);
+                .map_err(|error| git_error("take a folder away", &error))?;
+            return self.release_ports(folder);
         }
         for number in 1..ASIDE_MAX {
             let aside = folder.with_file_name(format!("aside-{name}-{number}"));
             if aside.symlink_metadata().is_err() {
                 RealDisk
                     .rename(folder, &aside)
-                    .map_err(|error| failed("set a folder aside", &error))?;
+                    .map_err(|error| git_error("set a folder aside", &error))?;
                 break;
             }
         }
-        self.give_back(folder)
+        self.release_ports(folder)
     }
 
     /// Keeps the files of a folder that is no worktree, in a commit after the last one of its task.
@@ -171,8 +172,8 @@ impl Repo {
             parent = parent.or(self.git.resolve_commit(&name)?);
         }
         let parent = parent.unwrap_or_default();
-        let index = self.scratch(&format!("files-{name}"), b"")?;
-        std::fs::remove_file(&index).map_err(|error| failed("remove a scratch file", &error))?;
+        let index = self.write_scratch_file(&format!("files-{name}"), b"")?;
+        std::fs::remove_file(&index).map_err(|error| git_error("remove a scratch file", &error))?;
         let git = self.git.in_folder(folder);
         let git = git.with_variable("GIT_DIR", &self.common);
         let git = git.with_variable("GIT_WORK_TREE", folder);
@@ -210,7 +211,7 @@ impl Repo {
             match self.blob_in(old, path)? {
                 Some(_) => drop(git.output_text(&["checkout", "--quiet", old, "--", path])?),
                 None => std::fs::remove_file(&file)
-                    .map_err(|error| failed("take a file away", &error))?,
+                    .map_err(|error| git_error("take a file away", &error))?,
             }
         }
         Ok(undone)

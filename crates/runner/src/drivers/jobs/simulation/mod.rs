@@ -14,7 +14,7 @@ use super::{
     AgentSpec, Answered, Config, Edit, JobRequest, Phase, Refused, SubmittedRequest, TypeSpec,
     Verifier,
 };
-use crate::core::attempts::{Happened, News};
+use crate::core::attempts::{AttemptEvent, AttemptEventKind};
 use bowline_formats::agents::{AgentEvent, AgentEventKind, AgentProtocol, ResumePoint, TokenUsage};
 use bowline_machines::Timestamp;
 use bowline_machines::job::JobState;
@@ -245,15 +245,15 @@ fn a_step_about_a_removed_task_neither_fails_nor_takes_others_with_it() {
         }),
         resume: ResumePoint::default(),
     };
-    let printed = Happened::Output {
+    let printed = AttemptEventKind::Output {
         offset: 0,
         bytes: b"7".to_vec(),
         events: vec![usage],
         resume: ResumePoint::default(),
     };
-    let news = Input::News(News {
+    let news = Input::News(AttemptEvent {
         id: attempt.as_str().into(),
-        what: printed,
+        kind: printed,
     });
     // The agent's last output comes with the request to delete its task.
     let delete = ask(JobRequest::Delete(id.clone()));

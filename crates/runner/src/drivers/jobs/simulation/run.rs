@@ -5,7 +5,7 @@ use super::super::workshop::{Came, Finished, Task};
 use super::super::{Answered, Config, JobRequest, Refused, SubmittedRequest};
 use super::world::{Agent, End, Mortal, Order, Shared, World, looking, script};
 use super::{Dice, PHASED, TASKS};
-use crate::core::attempts::{Happened, News};
+use crate::core::attempts::{AttemptEvent, AttemptEventKind};
 use bowline_formats::agents::{AgentAdapter, AgentEvent, AgentProtocol, ResumePoint};
 use bowline_machines::job::{self, FailureCode, JobState, MessageStatus, PauseCause};
 use bowline_store::{
@@ -376,8 +376,8 @@ impl Run {
             let upto = agent.read;
             agent.reported = upto;
             drop(world);
-            let (id, what) = (id.as_str().into(), Happened::InputRead { upto });
-            self.turn(Some(Input::News(News { id, what })));
+            let (id, what) = (id.as_str().into(), AttemptEventKind::InputRead { upto });
+            self.turn(Some(Input::News(AttemptEvent { id, kind: what })));
             return;
         }
         let reader = agent.reader.as_mut().unwrap();
@@ -398,15 +398,15 @@ impl Run {
         let last = over.map(|end| {
             agent.reader = None;
             match end {
-                End::Lost => Happened::Lost(SweepReport::default()),
-                End::NotBegun => Happened::NotBegun { message: None },
+                End::Lost => AttemptEventKind::Lost(SweepReport::default()),
+                End::NotBegun => AttemptEventKind::NeverStarted { message: None },
                 End::Exited(code) => {
                     let exit = AttemptExit {
                         started: true,
                         code,
                         ..AttemptExit::default()
                     };
-                    Happened::Exited {
+                    AttemptEventKind::Exited {
                         exit: Box::new(exit),
                         error_tail: String::new(),
                     }
@@ -415,13 +415,13 @@ impl Run {
         });
         drop(world);
         let news = |what| {
-            Input::News(News {
+            Input::News(AttemptEvent {
                 id: id.as_str().into(),
-                what,
+                kind: what,
             })
         };
         if !bytes.is_empty() || !events.is_empty() {
-            self.turn(Some(news(Happened::Output {
+            self.turn(Some(news(AttemptEventKind::Output {
                 offset,
                 bytes,
                 events,

@@ -3,7 +3,7 @@
 
 use super::super::workshop::{Bench, Task};
 use super::super::{Agents, Reply};
-use crate::core::attempts::{Begin, Known, Message};
+use crate::core::attempts::{AgentMessage, AttemptResume, AttemptStart};
 use bowline_formats::agents::{
     AgentAdapter, AgentInputWriter, AgentProtocol, InputDelivery, ResumePoint,
 };
@@ -206,7 +206,7 @@ impl Shared {
 }
 
 impl Agents for Shared {
-    fn begin(&self, begin: Begin, _hidden: Vec<String>) {
+    fn begin(&self, begin: AttemptStart, _hidden: Vec<String>) {
         let value = |name: &str| begin.environment.get(name).cloned().unwrap_or_default();
         let order = Order::Begin {
             job: value("BOWLINE_TASK_ID"),
@@ -220,7 +220,7 @@ impl Agents for Shared {
         self.order(&begin.spec.attempt, order);
     }
 
-    fn attach(&self, id: &str, known: Known) {
+    fn attach(&self, id: &str, known: AttemptResume) {
         self.order(id, Order::Attach(known.resume));
     }
 
@@ -232,7 +232,7 @@ impl Agents for Shared {
 
     fn interrupt(&self, _id: &str) {}
 
-    fn say(&self, id: &str, seq: Option<u64>, _last: bool, mut message: Message) {
+    fn say(&self, id: &str, seq: Option<u64>, _last: bool, mut message: AgentMessage) {
         if let InputDelivery::Input(text) =
             message(&mut AgentInputWriter::new(AgentProtocol::Markers))
         {
