@@ -7,7 +7,7 @@ use crate::options::Options;
 use crate::raw::{self, Recording, Row};
 use crate::report::{Bound, Report};
 use bowline_machines::job;
-use bowline_runner::drivers::jobs::{Config, Edit, JobRequest, Jobs, SubmittedRequest};
+use bowline_runner::drivers::jobs::{DraftEdit, JobRequest, Jobs, JobsConfig, SubmittedRequest};
 use bowline_store::{
     JobAttributes, JobChange, JobRow, MemoryStore, SecretKey, SqliteStore, Store, StoreStep,
 };
@@ -37,7 +37,7 @@ const GROWTH_MAX: f64 = 2.0;
 fn start(folder: &Path, store: Arc<dyn Store>) -> Outcome<Jobs> {
     std::fs::create_dir_all(folder)?;
     let me = std::env::current_exe()?;
-    let mut config = Config::new(folder, ShimProgram::new(&me, &["shim"]));
+    let mut config = JobsConfig::new(folder, ShimProgram::new(&me, &["shim"]));
     // Nobody is at work: everything waits.
     config.slots = 0;
     let key = SecretKey::open(&folder.join("key"))?;
@@ -70,9 +70,9 @@ fn step(done: usize, task: &str, number: usize) -> JobRequest {
         LAST => JobRequest::Command(task, job::Command::Submit),
         round => JobRequest::Edit {
             task,
-            edit: Box::new(Edit {
+            edit: Box::new(DraftEdit {
                 description: Some(format!("A shop for tea, {round}")),
-                ..Edit::default()
+                ..DraftEdit::default()
             }),
         },
     }
@@ -80,7 +80,7 @@ fn step(done: usize, task: &str, number: usize) -> JobRequest {
 
 /// Has a step done, after so many of its task, and says which task that is.
 fn take(jobs: &Jobs, done: usize, task: &str, number: usize) -> Outcome<String> {
-    let answered = jobs.ask(asked(step(done, task, number)));
+    let answered = jobs.submit(asked(step(done, task, number)));
     let answered = answered.map_err(|refused| format!("{refused:?}"))?;
     Ok(answered.row.ok_or("no task")?.id)
 }
@@ -129,7 +129,7 @@ fn at_once(jobs: &Jobs, steps: usize) -> Outcome {
     let mut begun = 0;
     let mut ask = |done: usize, task: &str| {
         let answers = answers.clone();
-        jobs.ask_then(
+        jobs.submit_then(
             asked(step(done % STEPS, task, begun)),
             Box::new(move |it| {
                 let _ = answers.send((done + 1, it));

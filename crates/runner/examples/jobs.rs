@@ -16,7 +16,7 @@
 use bowline_formats::agents::AgentProtocol;
 use bowline_machines::job::Command;
 use bowline_runner::drivers::jobs::{
-    AgentSpec, Config, JobRequest, Jobs, Phase, SubmittedRequest, TypeSpec,
+    AgentSpec, JobRequest, Jobs, JobsConfig, SubmittedRequest, TypeSpec, WorkPhase,
 };
 use bowline_store::{JobAttributes, JobQuery, RecordBody, RecordQuery, SecretKey, SqliteStore};
 use bowline_supervisor::{ShimProgram, shim};
@@ -76,7 +76,7 @@ fn main() -> ExitCode {
 
 fn begin(folder: &Path) -> Jobs {
     let me = std::env::current_exe().expect("a program knows its path");
-    let mut config = Config::new(folder, ShimProgram::new(&me, &["shim"]));
+    let mut config = JobsConfig::new(folder, ShimProgram::new(&me, &["shim"]));
     config.slots = 4;
     let agent = AgentSpec {
         command: vec!["sh".into(), "-c".into(), AGENT.into()],
@@ -89,12 +89,12 @@ fn begin(folder: &Path) -> Jobs {
     config
         .environment
         .insert("PATH".into(), "/usr/bin:/bin".into());
-    let phase = |name: &str, file: &str| Phase {
+    let phase = |name: &str, file: &str| WorkPhase {
         name: name.into(),
         deliverables: vec![file.into()],
         count: 1,
         review: true,
-        ..Phase::default()
+        ..WorkPhase::default()
     };
     let tea = TypeSpec {
         name: "tea".into(),
@@ -133,7 +133,7 @@ fn ask(jobs: &Jobs, key: String, request: JobRequest) {
         version: None,
         request,
     };
-    if let Err(refused) = jobs.ask(asked) {
+    if let Err(refused) = jobs.submit(asked) {
         println!("refused: {refused:?}");
     }
 }

@@ -10,7 +10,7 @@
 )]
 
 use bowline_machines::job::Command;
-use bowline_runner::drivers::jobs::{Config, JobRequest, Jobs, SubmittedRequest};
+use bowline_runner::drivers::jobs::{JobRequest, Jobs, JobsConfig, SubmittedRequest};
 use bowline_store::{JobAttributes, MemoryStore, SecretKey};
 use bowline_supervisor::ShimProgram;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ fn main() {
     let folder = std::env::temp_dir().join(format!("bowline-queue-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder can be made");
     let me = std::env::current_exe().expect("a program knows its path");
-    let mut config = Config::new(&folder, ShimProgram::new(&me, &["shim"]));
+    let mut config = JobsConfig::new(&folder, ShimProgram::new(&me, &["shim"]));
     // Nobody is at work: everything waits.
     config.slots = 0;
     let key = SecretKey::open(&folder.join("key")).expect("the key can be made");
@@ -46,7 +46,7 @@ fn main() {
             version: None,
             request,
         };
-        let made = jobs.ask(asked).expect("a task is made");
+        let made = jobs.submit(asked).expect("a task is made");
         made.row.expect("it is there").id
     };
     let mut there = 0;
@@ -74,5 +74,5 @@ fn submit(jobs: &Jobs, task: String) {
         version: None,
         request: JobRequest::Command(task, Command::Submit),
     };
-    jobs.ask(asked).expect("a draft is submitted");
+    jobs.submit(asked).expect("a draft is submitted");
 }

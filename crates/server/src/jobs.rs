@@ -6,7 +6,7 @@ use crate::keep;
 use crate::notices::Deliverer;
 use crate::serve::Publisher;
 use crate::talk;
-use crate::work::{Answered, Failed, Loop, Refused, SubmittedRequest, Work};
+use crate::work::{Failed, JobResponse, Loop, RequestError, SubmittedRequest, Work};
 use bowline_engine::Context;
 use bowline_engine::actor::ProcessAncestry;
 use bowline_engine::agents::shim_program;
@@ -18,11 +18,11 @@ use bowline_engine::words::{display_path, system_cause};
 use bowline_formats::agents::AgentProtocol;
 use bowline_formats::rest::{AgentPreset, TaskType, TypePhase, Utterance};
 use bowline_runner::core::clients::{self, ClientProgram};
-use bowline_runner::drivers::jobs::App;
 pub use bowline_runner::drivers::jobs::Jobs;
-pub use bowline_runner::drivers::jobs::{AgentSpec, Health, How, Rebuilt};
+use bowline_runner::drivers::jobs::TaskApp;
+pub use bowline_runner::drivers::jobs::{AgentSpec, DispatcherHealth, RebuildResult, RebuiltTask};
 use bowline_runner::drivers::jobs::{
-    Config, Phase, TypeSpec, UnknownAgent, Verifier, first_state_ref, still_alive,
+    JobsConfig, TypeSpec, UnknownAgent, Verifier, WorkPhase, first_state_ref, still_alive,
 };
 pub use bowline_store::JobQuery;
 use bowline_store::{EventRow, JobBudget, JobRow, RecordQuery, ReviewRow, SecretKey, Store};
@@ -237,12 +237,12 @@ pub(crate) fn configured(
     context: &Context,
     setup: &Setup,
     url: &str,
-) -> Result<(Config, NotifySettings), ServeTrouble> {
+) -> Result<(JobsConfig, NotifySettings), ServeTrouble> {
     let mut settings = settings(setup.config.as_deref())?;
     settings.agent.extend(setup.more.agent.clone());
     settings.types.extend(setup.more.types.clone());
     let beside = setup.config.as_deref().and_then(Path::parent);
-    let mut config = Config::new(&setup.data, shim_program());
+    let mut config = JobsConfig::new(&setup.data, shim_program());
     let me = std::env::current_exe().unwrap_or_else(|_| "bowline".into());
     let described = settings.agent.keys().map(String::as_str);
     for name in clients::BUILT_IN_CLIENTS.into_iter().chain(described) {
@@ -311,7 +311,7 @@ pub(crate) fn configured(
 fn phase_of(
     phase: &bowline_engine::formats::settings::WorkPhase,
     beside: Option<&Path>,
-) -> Result<Phase, ServeTrouble> {
+) -> Result<WorkPhase, ServeTrouble> {
     let prompt = match &phase.prompt {
         None => None,
         Some(file) => {
@@ -326,7 +326,7 @@ fn phase_of(
             Some(text)
         }
     };
-    Ok(Phase {
+    Ok(WorkPhase {
         name: phase.name.clone(),
         steps: phase.steps.clone(),
         count: phase.deliverables.len(),
@@ -365,8 +365,8 @@ impl Work for Working {
         self.jobs.config().clock.now()
     }
 
-    fn ask(&self, asked: SubmittedRequest) -> Result<Answered, Refused> {
-        self.jobs.ask(asked)
+    fn ask(&self, asked: SubmittedRequest) -> Result<JobResponse, RequestError> {
+        self.jobs.submit(asked)
     }
 
     fn task_of_agent(&self, descent: &ProcessAncestry) -> Option<String> {
@@ -389,7 +389,7 @@ impl Work for Working {
     }
 
     fn failures(&self) -> Failed {
-        let failures = self.jobs.failures();
+        let failures = self.jobs.failure_counters();
         let count = |it: &AtomicU64| it.load(Ordering::Relaxed);
         Failed {
             dropped_steps: count(&failures.dropped_steps),
@@ -468,7 +468,7 @@ impl Work for Working {
     fn types(&self) -> Vec<TaskType> {
         let config = self.jobs.config();
         let types = config.types.values();
-        let phase = |phase: &Phase| TypePhase {
+        let phase = |phase: &WorkPhase| TypePhase {
             name: phase.name.clone(),
             steps: phase.steps.clone(),
             review: phase.review,
@@ -493,9 +493,9 @@ impl Work for Working {
         told.collect()
     }
 
-    fn app(&self, row: &JobRow, order: Option<bool>) -> Result<App, Refused> {
+    fn app(&self, row: &JobRow, order: Option<bool>) -> Result<TaskApp, RequestError> {
         match order {
-            None => self.jobs.app(row),
+            None => self.jobs.task_app(row),
             Some(true) => self.jobs.start_app(row),
             Some(false) => self.jobs.stop_app(row),
         }

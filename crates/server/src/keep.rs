@@ -6,8 +6,8 @@ use bowline_engine::formats::time::format_utc;
 use bowline_engine::words::{display_path, system_cause};
 use bowline_runner::core::error_chain;
 use bowline_runner::drivers::jobs::{
-    Config, Health, Jobs, Outage, Rebuilt, Refused, UnknownAgent, hold_agent, rebuild,
-    tasks_on_disk, unknown_agents,
+    DispatcherHealth, Jobs, JobsConfig, Outage, RebuiltTask, RequestError, UnknownAgent,
+    hold_agent, rebuild, tasks_on_disk, unknown_agents,
 };
 use bowline_store::{JobQuery, SqliteStore, Store as _, StoreError};
 use bowline_words::message::ServeTrouble;
@@ -44,10 +44,10 @@ pub(crate) fn store_trouble(path: &Path, error: &StoreError) -> ServeTrouble {
 }
 
 /// Converts the dispatcher's refusal to start to a message.
-pub(crate) fn refused_trouble(setup: &Setup, refused: Refused) -> ServeTrouble {
+pub(crate) fn refused_trouble(setup: &Setup, refused: RequestError) -> ServeTrouble {
     match refused {
-        Refused::Store(error) => store_trouble(&setup.store_file(), &error),
-        Refused::Unavailable(outage) => outage_trouble(setup, &outage),
+        RequestError::Store(error) => store_trouble(&setup.store_file(), &error),
+        RequestError::Unavailable(outage) => outage_trouble(setup, &outage),
         other => failed(&error_chain(&other)),
     }
 }
@@ -68,7 +68,7 @@ pub fn outage_trouble(setup: &Setup, outage: &Outage) -> ServeTrouble {
 pub(crate) fn open_store(
     context: &Context,
     setup: &Setup,
-    config: &Config,
+    config: &JobsConfig,
 ) -> Result<SqliteStore, ServeTrouble> {
     let path = setup.store_file();
     let lost = |tasks: usize| ServeTrouble::StoreLost {
@@ -166,7 +166,7 @@ fn aside(path: &Path, stamp: &str, number: u32) -> PathBuf {
 
 /// Rebuilds a lost store from the workspaces. A store that cannot be read completely is set aside
 /// first. No server may use it meanwhile.
-pub fn rebuild_store(context: &Context, setup: &Setup) -> Result<Vec<Rebuilt>, ServeTrouble> {
+pub fn rebuild_store(context: &Context, setup: &Setup) -> Result<Vec<RebuiltTask>, ServeTrouble> {
     let (config, _) = configured(context, setup, "")?;
     let path = setup.store_file();
     if let Some(folder) = path.parent() {
@@ -226,7 +226,7 @@ pub(crate) fn find_unknown_agents(jobs: &Jobs, found: &Mutex<Vec<UnknownAgent>>)
                 tracing::warn!(error, "agents of unknown tasks were not looked for");
             }
         }
-        if matches!(jobs.health(), Health::Failed(_)) {
+        if matches!(jobs.health(), DispatcherHealth::Failed(_)) {
             return;
         }
         std::thread::sleep(LOOK_INTERVAL);

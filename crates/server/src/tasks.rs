@@ -5,7 +5,9 @@ use crate::problem::Problem;
 use crate::scope::TaskScope;
 use crate::serve::Shared;
 use crate::view;
-use crate::work::{Answered, Edit, JobRequest, Refused, SubmittedRequest, Work, WorkspaceFault};
+use crate::work::{
+    DraftEdit, JobRequest, JobResponse, RequestError, SubmittedRequest, Work, WorkspaceFault,
+};
 use axum::http::HeaderName;
 use bowline_engine::formats::time;
 use bowline_engine::machines::Timestamp;
@@ -184,7 +186,11 @@ pub(crate) fn told(call: &Call, work: &dyn Work, row: &JobRow) -> Reply {
 }
 
 /// Submits a request to the dispatcher and waits for the result.
-pub(crate) fn ask(work: &dyn Work, call: &Call, request: JobRequest) -> Result<Answered, Problem> {
+pub(crate) fn ask(
+    work: &dyn Work,
+    call: &Call,
+    request: JobRequest,
+) -> Result<JobResponse, Problem> {
     let asked = SubmittedRequest {
         key: call.request_id()?,
         version: call.version()?,
@@ -194,44 +200,44 @@ pub(crate) fn ask(work: &dyn Work, call: &Call, request: JobRequest) -> Result<A
 }
 
 /// Converts a refusal of the dispatcher to an error.
-fn told_no(work: &dyn Work, refused: Refused) -> Problem {
+fn told_no(work: &dyn Work, refused: RequestError) -> Problem {
     match refused {
-        Refused::Rule(refusal) => Problem::Refused(refusal),
-        Refused::NoSuch { what, id } => Problem::no_such(what, &id),
-        Refused::Changed { version } => ServerNo::Changed { version }.into(),
-        Refused::RequestReused => ServerNo::RequestReused.into(),
-        Refused::UnknownType { name } => {
+        RequestError::Rule(refusal) => Problem::Refused(refusal),
+        RequestError::NoSuch { what, id } => Problem::no_such(what, &id),
+        RequestError::Changed { version } => ServerNo::Changed { version }.into(),
+        RequestError::RequestReused => ServerNo::RequestReused.into(),
+        RequestError::UnknownType { name } => {
             let known: Vec<String> = work.types().into_iter().map(|it| it.name).collect();
             let known = known.join(", ");
             let name = name.chars().take(80).collect();
             ServerNo::UnknownType { name, known }.into()
         }
-        Refused::UnknownAgent { name } => {
+        RequestError::UnknownAgent { name } => {
             let known: Vec<String> = work.agents().into_iter().map(|it| it.name).collect();
             let known = known.join(", ");
             let name = name.chars().take(80).collect();
             ServerNo::UnknownAgent { name, known }.into()
         }
-        Refused::Cycle { tasks } => ServerNo::Cycle {
+        RequestError::Cycle { tasks } => ServerNo::Cycle {
             path: tasks.join(" -> "),
         }
         .into(),
-        Refused::BadValue { fault } => ServerNo::BadValue { fault }.into(),
-        Refused::BadWorkspace { path, fault } => match fault {
+        RequestError::BadValue { fault } => ServerNo::BadValue { fault }.into(),
+        RequestError::BadWorkspace { path, fault } => match fault {
             WorkspaceFault::Missing => ServerNo::WorkspaceMissing { path },
             WorkspaceFault::NotAFolder => ServerNo::WorkspaceNotAFolder { path },
             WorkspaceFault::HoldsData => ServerNo::WorkspaceHoldsData { path },
             WorkspaceFault::InsideData => ServerNo::WorkspaceInsideData { path },
         }
         .into(),
-        Refused::ProtectedName { name } => ServerNo::ProtectedName { name }.into(),
-        Refused::NearMiss { answer, suggestion } => {
+        RequestError::ProtectedName { name } => ServerNo::ProtectedName { name }.into(),
+        RequestError::NearMiss { answer, suggestion } => {
             ServerNo::NearMiss { answer, suggestion }.into()
         }
-        Refused::Draining => ServerNo::Draining.into(),
-        Refused::Unavailable(it) => outage(it.resource),
-        Refused::Store(error) => error.into(),
-        Refused::Failed(error) => Problem::internal(&error),
+        RequestError::Draining => ServerNo::Draining.into(),
+        RequestError::Unavailable(it) => outage(it.resource),
+        RequestError::Store(error) => error.into(),
+        RequestError::Failed(error) => Problem::internal(&error),
     }
 }
 
@@ -289,7 +295,7 @@ pub(crate) fn edit(shared: &Arc<Shared>, call: &Call) -> Reply {
         Some("") => Some(None),
         Some(text) => Some(Some(at(text)?)),
     };
-    let edit = Edit {
+    let edit = DraftEdit {
         title: asked.title,
         description: asked.description,
         type_name: asked.task_type,
@@ -346,7 +352,7 @@ pub(crate) fn say(shared: &Arc<Shared>, call: &Call) -> Reply {
     let asked: SayRequest = call.body()?;
     within(&asked.text, TEXT_MAX, "text")?;
     let work = shared.work()?;
-    let request = JobRequest::Say {
+    let request = JobRequest::SendMessage {
         task: call.param("id").to_owned(),
         text: asked.text,
     };

@@ -5,8 +5,8 @@ use bowline_engine::actor::ProcessAncestry;
 use bowline_engine::machines::Timestamp;
 use bowline_formats::rest::{AgentPreset, TaskType, Utterance};
 pub use bowline_runner::drivers::jobs::{
-    Answered, App, Edit, Health as Loop, JobRequest, Refused, SubmittedRequest, UnknownAgent,
-    WorkspaceFault, record_thing,
+    DispatcherHealth as Loop, DraftEdit, JobRequest, JobResponse, RequestError, SubmittedRequest,
+    TaskApp, UnknownAgent, WorkspaceFault, record_thing,
 };
 use bowline_store::{JobRow, ReviewRow, Store};
 use bowline_words::message::ServeTrouble;
@@ -33,7 +33,7 @@ pub trait Work: Send + Sync + 'static {
     fn now(&self) -> Timestamp;
 
     /// Submits a request; returns after the decision is durable.
-    fn ask(&self, asked: SubmittedRequest) -> Result<Answered, Refused>;
+    fn ask(&self, asked: SubmittedRequest) -> Result<JobResponse, RequestError>;
 
     /// Returns task and attempt of an agent's token, while that attempt is the current one.
     fn agent_token(&self, text: &str) -> Option<(String, u32)>;
@@ -107,7 +107,7 @@ pub trait Work: Send + Sync + 'static {
     }
 
     /// Inspects (`None`), starts (`true`) or stops (`false`) the app of a task.
-    fn app(&self, row: &JobRow, order: Option<bool>) -> Result<App, Refused>;
+    fn app(&self, row: &JobRow, order: Option<bool>) -> Result<TaskApp, RequestError>;
 
     /// Seals an action of a person into a token; `None` if that is not possible.
     fn seal_action(&self, _action: &str) -> Option<String> {

@@ -5,7 +5,9 @@ use crate::args::serve::{LogForm, ServeArgs};
 use crate::output::Output;
 use bowline_engine::formats::settings::BowlineSettings;
 use bowline_engine::{Context, Error};
-use bowline_server::jobs::{Health, How, Rebuilt, Setup, begin, config_file, settings};
+use bowline_server::jobs::{
+    DispatcherHealth, RebuildResult, RebuiltTask, Setup, begin, config_file, settings,
+};
 use bowline_server::keep::{leave_store, outage_trouble, rebuild_store};
 use bowline_server::{Options, Server, data_folder, log_to_stderr};
 use bowline_words::message::{ServeTrouble, TaskOutput};
@@ -50,33 +52,33 @@ pub(crate) fn run(
 }
 
 /// Prints which tasks were rebuilt and which were lost.
-fn rebuilt(output: &Output, found: &[Rebuilt]) {
+fn rebuilt(output: &Output, found: &[RebuiltTask]) {
     for task in found {
         let (id, title) = (task.id.clone(), task.title.clone());
         let said = match &task.how {
-            How::GoesOn(phase) => TaskOutput::RebuiltGoesOn {
+            RebuildResult::GoesOn(phase) => TaskOutput::RebuiltGoesOn {
                 id,
                 title,
                 phase: *phase,
             },
-            How::Cold(phase) => TaskOutput::RebuiltCold {
+            RebuildResult::Cold(phase) => TaskOutput::RebuiltCold {
                 id,
                 title,
                 phase: *phase,
             },
-            How::Kept(status) => TaskOutput::RebuiltKept {
+            RebuildResult::Kept(status) => TaskOutput::RebuiltKept {
                 id,
                 title,
                 status: (*status).to_owned(),
             },
-            How::Lost(why) => TaskOutput::RebuiltNot {
+            RebuildResult::Lost(why) => TaskOutput::RebuiltNot {
                 id,
                 why: why.clone(),
             },
         };
         output.talk(&said.say(output.lang));
     }
-    let lost = |task: &&Rebuilt| matches!(task.how, How::Lost(_));
+    let lost = |task: &&RebuiltTask| matches!(task.how, RebuildResult::Lost(_));
     let lost = found.iter().filter(lost).count();
     let done = TaskOutput::RebuiltAll {
         count: found.len() - lost,
@@ -137,7 +139,7 @@ pub(crate) fn serve(
         last(&jobs);
         let health = jobs.health();
         jobs.stop();
-        if let Health::Failed(outage) = health {
+        if let DispatcherHealth::Failed(outage) = health {
             return Err(ServeFailure::Stopped(outage_trouble(setup, &outage)));
         }
         leave_store(&jobs);

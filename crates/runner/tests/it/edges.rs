@@ -2,7 +2,7 @@
 
 use crate::world::{BOUND, World};
 use bowline_machines::job::{AgentDependency, AgentMarker, Command};
-use bowline_runner::drivers::jobs::{JobRequest, Refused, WorkspaceFault};
+use bowline_runner::drivers::jobs::{JobRequest, RequestError, WorkspaceFault};
 use bowline_store::{JobAttributes, RecordKind};
 use bowline_test_support::wait_until;
 use std::path::Path;
@@ -45,7 +45,7 @@ fn a_workspace_that_holds_the_data_folder_or_is_none_is_refused() {
     ];
     for (folder, wanted) in cases {
         match world.ask(create(&folder, true)) {
-            Err(Refused::BadWorkspace { fault, .. }) => {
+            Err(RequestError::BadWorkspace { fault, .. }) => {
                 assert_eq!(fault, wanted, "{}", folder.display());
             }
             other => panic!("{}: {other:?}", folder.display()),
@@ -148,7 +148,7 @@ fn an_exact_request_for_such_a_name_is_refused() {
     for name in PROTECTED {
         let refused = ask(name);
         assert!(
-            matches!(&refused, Err(Refused::ProtectedName { name: of }) if of == name),
+            matches!(&refused, Err(RequestError::ProtectedName { name: of }) if of == name),
             "{refused:?}"
         );
     }

@@ -3,7 +3,9 @@
 use crate::world::{BOUND, World};
 use bowline_formats::agents::AgentProtocol;
 use bowline_machines::job::{Command, JobState};
-use bowline_runner::drivers::jobs::{AgentSpec, Config, JobRequest, Phase, TypeSpec, Verifier};
+use bowline_runner::drivers::jobs::{
+    AgentSpec, JobRequest, JobsConfig, TypeSpec, Verifier, WorkPhase,
+};
 use bowline_store::{JobAttributes, RecordBody, RecordKind};
 use bowline_test_support::wait_until;
 use std::collections::BTreeMap;
@@ -15,7 +17,7 @@ const REPORTS: &str =
 const STAYS: &str = "trap '' TERM INT HUP; sleep 600 & echo $$ $! >> pids; wait\n";
 
 /// A type with one phase that nobody has to approve.
-fn looked_at(config: &mut Config, phase: Phase) {
+fn looked_at(config: &mut JobsConfig, phase: WorkPhase) {
     let name = "looked at".to_owned();
     let spec = TypeSpec {
         name: name.clone(),
@@ -27,7 +29,7 @@ fn looked_at(config: &mut Config, phase: Phase) {
     config.verify_s = 1;
 }
 
-fn by_an_agent(config: &mut Config) {
+fn by_an_agent(config: &mut JobsConfig) {
     let agent = AgentSpec {
         command: vec!["sh".into(), "-c".into(), STAYS.into()],
         protocol: AgentProtocol::Markers,
@@ -36,19 +38,19 @@ fn by_an_agent(config: &mut Config) {
     };
     config.agents.insert("slow".into(), agent);
     let verifier = Verifier::Named("slow".into());
-    let phase = Phase {
+    let phase = WorkPhase {
         name: "Tasting".into(),
         verifier,
-        ..Phase::default()
+        ..WorkPhase::default()
     };
     looked_at(config, phase);
 }
 
-fn by_a_command(config: &mut Config) {
-    let phase = Phase {
+fn by_a_command(config: &mut JobsConfig) {
+    let phase = WorkPhase {
         name: "Tasting".into(),
         check: vec!["sh".into(), "-c".into(), STAYS.into()],
-        ..Phase::default()
+        ..WorkPhase::default()
     };
     looked_at(config, phase);
 }

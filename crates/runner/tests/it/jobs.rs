@@ -3,7 +3,7 @@
 use crate::world::{BOUND, World};
 use bowline_formats::agents::AgentProtocol;
 use bowline_machines::job::Command;
-use bowline_runner::drivers::jobs::{Edit, JobRequest, Refused, SubmittedRequest};
+use bowline_runner::drivers::jobs::{DraftEdit, JobRequest, RequestError, SubmittedRequest};
 use bowline_store::{EventQuery, JobAttributes, RecordBody, RecordKind};
 use bowline_test_support::wait_until;
 
@@ -41,7 +41,10 @@ fn a_task_goes_through_everything_to_the_end() {
         question: question.clone(),
         text: "gren".into(),
     });
-    assert!(matches!(near, Err(Refused::NearMiss { .. })), "{near:?}");
+    assert!(
+        matches!(near, Err(RequestError::NearMiss { .. })),
+        "{near:?}"
+    );
     let answered = world.decide(Command::Answer {
         question,
         text: "Green".into(),
@@ -52,7 +55,7 @@ fn a_task_goes_through_everything_to_the_end() {
         dependency: dependency.clone(),
         value: "no".into(),
     });
-    assert!(matches!(bad, Err(Refused::BadValue { .. })), "{bad:?}");
+    assert!(matches!(bad, Err(RequestError::BadValue { .. })), "{bad:?}");
     let provided = world.ask(JobRequest::Provide {
         dependency,
         value: "sk-very-green-tea".into(),
@@ -78,10 +81,13 @@ fn a_task_goes_through_everything_to_the_end() {
         world.decide(Command::Approve { review, comment })
     };
     approve(again.id.clone()).unwrap();
-    assert!(matches!(approve(again.id), Err(Refused::Rule(_))), "once");
+    assert!(
+        matches!(approve(again.id), Err(RequestError::Rule(_))),
+        "once"
+    );
     world.open(&id, RecordKind::Review);
     let approve_task = || {
-        world.jobs().ask(SubmittedRequest {
+        world.jobs().submit(SubmittedRequest {
             key: Some("approve the last phase".into()),
             version: None,
             request: JobRequest::ApproveTask {
@@ -212,11 +218,14 @@ fn a_request_is_carried_out_once() {
             submit: false,
         },
     };
-    let first = world.jobs().ask(asked("Tea")).unwrap().row.unwrap().id;
-    let again = world.jobs().ask(asked("Tea")).unwrap().row.unwrap().id;
+    let first = world.jobs().submit(asked("Tea")).unwrap().row.unwrap().id;
+    let again = world.jobs().submit(asked("Tea")).unwrap().row.unwrap().id;
     assert_eq!(first, again);
-    let other = world.jobs().ask(asked("Coffee"));
-    assert!(matches!(other, Err(Refused::RequestReused)), "{other:?}");
+    let other = world.jobs().submit(asked("Coffee"));
+    assert!(
+        matches!(other, Err(RequestError::RequestReused)),
+        "{other:?}"
+    );
 }
 
 #[test]
@@ -246,7 +255,7 @@ fn a_person_pauses_resumes_speaks_and_cancels() {
     assert_eq!(world.pair(&id), ("in_progress", "paused"));
     let text = "hello".to_owned();
     let said = world
-        .ask(JobRequest::Say {
+        .ask(JobRequest::SendMessage {
             task: id.clone(),
             text,
         })
@@ -265,7 +274,7 @@ fn a_person_pauses_resumes_speaks_and_cancels() {
     };
     assert_eq!(status(), "queued");
     let refused = world.ask(JobRequest::Command(id.clone(), Command::Interrupt));
-    assert!(matches!(refused, Err(Refused::Rule(_))), "{refused:?}");
+    assert!(matches!(refused, Err(RequestError::Rule(_))), "{refused:?}");
     world
         .ask(JobRequest::Command(id.clone(), Command::Resume))
         .unwrap();
@@ -295,7 +304,7 @@ fn tasks_wait_for_others_for_places_and_not_for_each_other() {
         .unwrap();
     world.until(&second, ("in_progress", "running"));
     let edit = |task: &str, depends_on: &str| {
-        let edit = Edit {
+        let edit = DraftEdit {
             depends_on: Some(vec![depends_on.into()]),
             ..Default::default()
         };
@@ -317,9 +326,12 @@ fn tasks_wait_for_others_for_places_and_not_for_each_other() {
     let a = draft(vec![]).unwrap().row.unwrap().id;
     let b = draft(vec![a.clone()]).unwrap().row.unwrap().id;
     let cycle = edit(&a, &b);
-    assert!(matches!(cycle, Err(Refused::Cycle { .. })), "{cycle:?}");
+    assert!(
+        matches!(cycle, Err(RequestError::Cycle { .. })),
+        "{cycle:?}"
+    );
     let blocked = world.ask(JobRequest::Delete(a));
-    assert!(matches!(blocked, Err(Refused::Rule(_))), "{blocked:?}");
+    assert!(matches!(blocked, Err(RequestError::Rule(_))), "{blocked:?}");
 }
 
 /// Whoever looks at a list hears of drafts as well, though none of this is a transition.
@@ -335,9 +347,9 @@ fn a_draft_is_told_of_when_it_is_made_edited_and_deleted() {
         submit: false,
     });
     let task = made.unwrap().row.unwrap().id;
-    let edit = Edit {
+    let edit = DraftEdit {
         title: Some("Green tea".into()),
-        ..Edit::default()
+        ..DraftEdit::default()
     };
     let edited = world.ask(JobRequest::Edit {
         task: task.clone(),

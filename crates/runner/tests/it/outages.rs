@@ -2,7 +2,9 @@
 
 use crate::world::{BOUND, World};
 use bowline_machines::job::TaskStatus;
-use bowline_runner::drivers::jobs::{Answered, Health, JobRequest, Refused, SubmittedRequest};
+use bowline_runner::drivers::jobs::{
+    DispatcherHealth, JobRequest, JobResponse, RequestError, SubmittedRequest,
+};
 use bowline_store::{
     CommitHandle, CommitOutcome, DeliveryRow, EffectRow, EventQuery, EventRow, JobAttributes,
     JobQuery, JobRecord, JobRow, PrunedCounts, RecordQuery, Resource, RetentionLimits, SpendQuery,
@@ -136,17 +138,17 @@ fn create() -> JobRequest {
 }
 
 /// Asks under a request id until it is answered otherwise than by "not now".
-fn insist(world: &World, key: &str, request: &JobRequest) -> Result<Answered, Refused> {
+fn insist(world: &World, key: &str, request: &JobRequest) -> Result<JobResponse, RequestError> {
     let mut last = None;
     let answered = wait_until(RECOVERY, || {
-        let answer = world.jobs().ask(SubmittedRequest {
+        let answer = world.jobs().submit(SubmittedRequest {
             key: Some(key.into()),
             version: None,
             request: request.clone(),
         });
         let settled = !matches!(
             answer,
-            Err(Refused::Unavailable(_) | Refused::Draining | Refused::Store(_))
+            Err(RequestError::Unavailable(_) | RequestError::Draining | RequestError::Store(_))
         );
         last = Some(answer);
         settled
@@ -172,7 +174,13 @@ fn every_call_in_turn(fault: Fault) {
             world.jobs().health()
         );
         insist(&world, "delete", &JobRequest::Delete(id)).unwrap();
-        if world.jobs().failures().restarts.load(Ordering::Relaxed) == 0 {
+        if world
+            .jobs()
+            .failure_counters()
+            .restarts
+            .load(Ordering::Relaxed)
+            == 0
+        {
             // The walk has fewer calls than that.
             break;
         }
@@ -198,8 +206,12 @@ fn a_fault_of_one_second_does_not_end_the_loop() {
     *store.until.lock().unwrap() = Some(end);
     insist(&world, "make", &create()).unwrap();
     assert!(Instant::now() >= end, "nothing failed");
-    assert_eq!(world.jobs().health(), Health::Ready);
-    let restarts = world.jobs().failures().restarts.load(Ordering::Relaxed);
+    assert_eq!(world.jobs().health(), DispatcherHealth::Ready);
+    let restarts = world
+        .jobs()
+        .failure_counters()
+        .restarts
+        .load(Ordering::Relaxed);
     assert!(restarts > 1, "{restarts}");
 }
 
@@ -209,22 +221,28 @@ fn a_store_that_keeps_failing_ends_the_loop_and_a_full_disk_is_waited_for() {
     store.arm(1, u64::MAX);
     let refused = world.ask(create());
     assert!(refused.is_err(), "{refused:?}");
-    let over = wait_until(BOUND, || matches!(world.jobs().health(), Health::Failed(_)));
+    let over = wait_until(BOUND, || {
+        matches!(world.jobs().health(), DispatcherHealth::Failed(_))
+    });
     assert!(over, "{:?}", world.jobs().health());
-    let restarts = world.jobs().failures().restarts.load(Ordering::Relaxed);
+    let restarts = world
+        .jobs()
+        .failure_counters()
+        .restarts
+        .load(Ordering::Relaxed);
     assert_eq!(restarts, RESTARTS_MAX);
 
     let (world, store) = World::over(QUICK, |path| FaultyStore::open(path, Fault::DiskFull));
     // More failures than would end a loop that is at fault itself.
     store.arm(1, 5 * RESTARTS_MAX);
-    let Err(Refused::Unavailable(outage)) = world.ask(create()) else {
+    let Err(RequestError::Unavailable(outage)) = world.ask(create()) else {
         panic!("it was made");
     };
     assert_eq!(outage.resource, Some(Resource::Disk));
     let down = wait_until(RECOVERY, || {
-        matches!(world.jobs().health(), Health::Recovering(_))
+        matches!(world.jobs().health(), DispatcherHealth::Recovering(_))
     });
     assert!(down, "{:?}", world.jobs().health());
     insist(&world, "make", &create()).unwrap();
-    assert_eq!(world.jobs().health(), Health::Ready);
+    assert_eq!(world.jobs().health(), DispatcherHealth::Ready);
 }

@@ -4,7 +4,7 @@ use crate::world::{BOUND, World};
 use bowline_formats::agents::AgentProtocol;
 use bowline_formats::permission_rule::ToolPermissionRule;
 use bowline_machines::job::{Command, PermissionStatus};
-use bowline_runner::drivers::jobs::{JobRequest, Refused};
+use bowline_runner::drivers::jobs::{JobRequest, RequestError};
 use bowline_store::{NO_JOB, PermissionRow, RecordBody, RecordKind, RecordQuery};
 use bowline_test_support::wait_until;
 
@@ -89,7 +89,7 @@ fn a_person_answers_for_the_exact_input_and_a_restart_in_between_changes_nothing
     };
     permit().unwrap();
     world.until(&id, ("completed", "completed"));
-    assert!(matches!(permit(), Err(Refused::Rule(_))), "once");
+    assert!(matches!(permit(), Err(RequestError::Rule(_))), "once");
     let heard = answers(&world, &id, 1);
     let response = &heard[0]["response"];
     assert_eq!(response["request_id"], "r1");
@@ -115,7 +115,7 @@ fn it_dies_with_its_attempt() {
     let cancelled = world.ask(JobRequest::Command(id.clone(), Command::Cancel));
     assert!(cancelled.is_ok(), "{cancelled:?}");
     let late = world.decide(Command::Permit { permission });
-    assert!(matches!(late, Err(Refused::Rule(_))), "{late:?}");
+    assert!(matches!(late, Err(RequestError::Rule(_))), "{late:?}");
     let row = rows(&world, &id).remove(0);
     assert_eq!(row.status, PermissionStatus::Withdrawn);
     let open = RecordQuery {
@@ -156,7 +156,7 @@ wait_for never
     with_a_stranger.push("perm_nobody".into());
     assert!(matches!(
         decide(with_a_stranger),
-        Err(Refused::NoSuch { .. })
+        Err(RequestError::NoSuch { .. })
     ));
     assert_eq!(all(), ids, "nothing was decided");
     decide(ids.clone()).unwrap();
@@ -165,7 +165,7 @@ wait_for never
         assert_eq!(answer["response"]["response"]["behavior"], "deny");
         assert_eq!(answer["response"]["response"]["message"], "later");
     }
-    assert!(matches!(decide(ids), Err(Refused::Rule(_))), "once");
+    assert!(matches!(decide(ids), Err(RequestError::Rule(_))), "once");
 }
 
 #[test]

@@ -209,7 +209,7 @@ fn a_message_is_read_once_whatever_dies() {
         |_, _| {},
         |world, id, text| {
             let task = id.to_owned();
-            world.ask(JobRequest::Say { task, text }).unwrap();
+            world.ask(JobRequest::SendMessage { task, text }).unwrap();
         },
     );
 }
@@ -231,7 +231,7 @@ fn words_of_a_first_message_that_is_never_read_go_to_the_next_attempt() {
     assert!(wait_until(BOUND, second));
     for text in ["second", "third"] {
         let (task, text) = (id.clone(), text.to_owned());
-        world.ask(JobRequest::Say { task, text }).unwrap();
+        world.ask(JobRequest::SendMessage { task, text }).unwrap();
     }
     kill_attempt(&world, &id);
     // The second loss in a row waits a while before it goes on; a person need not.
@@ -260,7 +260,7 @@ fn a_message_is_delivered_when_a_process_has_read_it() {
     assert!(wait_until(BOUND, || heard(&world, &id, 1).contains("[/PHASE_START]")));
     let (task, text) = (id.clone(), "hello".to_owned());
     let said = world
-        .ask(JobRequest::Say { task, text })
+        .ask(JobRequest::SendMessage { task, text })
         .unwrap()
         .made
         .unwrap();
@@ -284,7 +284,7 @@ fn a_message_that_nobody_can_read_any_more_is_withdrawn() {
     assert!(wait_until(BOUND, || heard(&world, &id, 1).contains("[/PHASE_START]")));
     let (task, text) = (id.clone(), "hello".to_owned());
     let said = world
-        .ask(JobRequest::Say { task, text })
+        .ask(JobRequest::SendMessage { task, text })
         .unwrap()
         .made
         .unwrap();
@@ -328,7 +328,7 @@ fn a_value_reaches_a_new_process_by_its_environment_alone() {
         "not its length"
     );
     let (task, text) = (id.clone(), "all said".to_owned());
-    world.ask(JobRequest::Say { task, text }).unwrap();
+    world.ask(JobRequest::SendMessage { task, text }).unwrap();
     assert_eq!(times_heard(&world, &id, 2, "all said"), 1);
     let all = heard(&world, &id, 2);
     assert!(!all.contains(SECRET), "{all}");
@@ -352,7 +352,7 @@ fn what_is_said_behind_an_interrupt_is_read() {
         .unwrap();
     let text = "go on".to_owned();
     world
-        .ask(JobRequest::Say {
+        .ask(JobRequest::SendMessage {
             task: id.clone(),
             text,
         })
@@ -403,7 +403,7 @@ fi; while :; do hear; done"
     let comment = Some("word-3".to_owned());
     world.decide(Command::Approve { review, comment }).unwrap();
     let (task, text) = (id.clone(), "word-4".to_owned());
-    world.ask(JobRequest::Say { task, text }).unwrap();
+    world.ask(JobRequest::SendMessage { task, text }).unwrap();
     assert_eq!(times_heard(&world, &id, 1, "word-4"), 1);
     let noted = || world.row(&id).about.history.len() == 5;
     assert!(wait_until(BOUND, noted), "{:?}", world.row(&id).about);
@@ -413,7 +413,7 @@ fi; while :; do hear; done"
     );
     kill_attempt(&world, &id);
     let (task, text) = (id.clone(), "word-5".to_owned());
-    world.ask(JobRequest::Say { task, text }).unwrap();
+    world.ask(JobRequest::SendMessage { task, text }).unwrap();
     assert_eq!(times_heard(&world, &id, 2, "word-5"), 1);
     let all = heard(&world, &id, 2);
     let prompt = all.split("\n[/PHASE_START]\n").next().unwrap();
@@ -444,7 +444,7 @@ fn a_client_with_a_conversation_of_its_own_is_not_told_it_again() {
     let say = |text: &str| {
         let (task, text) = (id.clone(), text.to_owned());
         world
-            .ask(JobRequest::Say { task, text })
+            .ask(JobRequest::SendMessage { task, text })
             .unwrap()
             .made
             .unwrap()

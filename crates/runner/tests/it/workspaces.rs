@@ -3,7 +3,7 @@
 use crate::world::{BOUND, World};
 use bowline_engine::process::run_in;
 use bowline_machines::job::{Command, Priority};
-use bowline_runner::drivers::jobs::{JobRequest, Refused};
+use bowline_runner::drivers::jobs::{JobRequest, RequestError};
 use bowline_store::{JobAttributes, RecordKind};
 use bowline_test_support::wait_until;
 use std::path::{Path, PathBuf};
@@ -197,7 +197,7 @@ fn a_failed_task_is_not_set_back_into_a_folder_that_another_holds() {
     };
     let refused = restore();
     let busy =
-        |it: &Refused| format!("{it:?}").contains(&format!("WorkspaceBusy {{ by: {second:?}"));
+        |it: &RequestError| format!("{it:?}").contains(&format!("WorkspaceBusy {{ by: {second:?}"));
     assert!(refused.as_ref().is_err_and(busy), "{refused:?}");
     world
         .ask(JobRequest::Command(second, Command::Cancel))

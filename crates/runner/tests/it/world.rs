@@ -3,7 +3,8 @@
 use bowline_formats::agents::AgentProtocol;
 use bowline_machines::job::{Command, JobAction, allowed_actions};
 use bowline_runner::drivers::jobs::{
-    AgentSpec, Answered, Config, JobRequest, Jobs, Phase, Refused, SubmittedRequest, TypeSpec,
+    AgentSpec, JobRequest, JobResponse, Jobs, JobsConfig, RequestError, SubmittedRequest, TypeSpec,
+    WorkPhase,
 };
 use bowline_store::{
     EventKind, EventQuery, JobAttributes, JobRecord, JobRow, RecordBody, RecordKind, RecordQuery,
@@ -36,11 +37,11 @@ pub(crate) struct World {
     script: String,
     slots: u32,
     protocol: AgentProtocol,
-    tune: fn(&mut Config),
+    tune: fn(&mut JobsConfig),
 }
 
-fn phase(name: &str) -> Phase {
-    Phase {
+fn phase(name: &str) -> WorkPhase {
+    WorkPhase {
         name: name.into(),
         steps: vec!["idea".into(), "words".into()],
         deliverables: vec![format!("docs/{}/*.md", name.to_lowercase())],
@@ -48,7 +49,7 @@ fn phase(name: &str) -> Phase {
         min_chars: 500,
         placeholders: true,
         review: true,
-        ..Phase::default()
+        ..WorkPhase::default()
     }
 }
 
@@ -57,7 +58,7 @@ fn start(
     script: &str,
     slots: u32,
     protocol: AgentProtocol,
-    tune: fn(&mut Config),
+    tune: fn(&mut JobsConfig),
 ) -> Jobs {
     let store = Arc::new(SqliteStore::open(&folder.join("store.db")).unwrap());
     start_on(store, folder, script, slots, protocol, tune)
@@ -69,9 +70,9 @@ fn start_on(
     script: &str,
     slots: u32,
     protocol: AgentProtocol,
-    tune: fn(&mut Config),
+    tune: fn(&mut JobsConfig),
 ) -> Jobs {
-    let mut config = Config::new(folder, shim());
+    let mut config = JobsConfig::new(folder, shim());
     config.slots = slots;
     tune(&mut config);
     let agent = AgentSpec {
@@ -108,7 +109,7 @@ impl World {
         protocol: AgentProtocol,
         script: &str,
         slots: u32,
-        tune: fn(&mut Config),
+        tune: fn(&mut JobsConfig),
     ) -> World {
         let folder = tempfile::tempdir().unwrap();
         let jobs = start(folder.path(), script, slots, protocol, tune);
@@ -169,8 +170,8 @@ impl World {
         self.jobs.as_ref().unwrap()
     }
 
-    pub(crate) fn ask(&self, request: JobRequest) -> Result<Answered, Refused> {
-        self.jobs().ask(SubmittedRequest {
+    pub(crate) fn ask(&self, request: JobRequest) -> Result<JobResponse, RequestError> {
+        self.jobs().submit(SubmittedRequest {
             key: None,
             version: None,
             request,
@@ -178,7 +179,7 @@ impl World {
     }
 
     /// Requests a command about the record that it names.
-    pub(crate) fn decide(&self, command: Command) -> Result<Answered, Refused> {
+    pub(crate) fn decide(&self, command: Command) -> Result<JobResponse, RequestError> {
         self.ask(JobRequest::RecordCommand(command))
     }
 

@@ -241,7 +241,7 @@ fn await_garden(
 fn cancel_all_tasks(jobs: &Jobs) {
     let ask = |request: JobRequest| {
         // A task that cannot be cancelled has no agent.
-        let _ = jobs.ask(SubmittedRequest {
+        let _ = jobs.submit(SubmittedRequest {
             key: None,
             version: None,
             request,

@@ -12,7 +12,9 @@ use bowline_engine::machines::{Machine as _, Timestamp};
 use bowline_formats::rest::{AgentPreset, FileChange, FileDiff, TaskType, TypePhase, Utterance};
 use bowline_server::client::{Answer, Client};
 use bowline_server::work::ReviewChanges;
-use bowline_server::work::{Answered, App, JobRequest, Loop, Refused, SubmittedRequest, Work};
+use bowline_server::work::{
+    JobRequest, JobResponse, Loop, RequestError, SubmittedRequest, TaskApp, Work,
+};
 use bowline_server::{Options, Publisher, Server, Stopper};
 use bowline_store::{
     CheckpointRow, CommitOutcome, DependencyRow, EventKind, JobAttributes, JobChange, JobRecord,
@@ -161,12 +163,12 @@ impl Desk {
     }
 
     /// The open review of a task; without one an id that no review has.
-    fn open_review(&self, task: &str) -> Result<String, Refused> {
+    fn open_review(&self, task: &str) -> Result<String, RequestError> {
         let row = self
             .store
             .find_job(task)
             .unwrap()
-            .ok_or_else(|| Refused::NoSuch {
+            .ok_or_else(|| RequestError::NoSuch {
                 what: ServerThing::Task,
                 id: task.into(),
             })?;
@@ -174,9 +176,9 @@ impl Desk {
         Ok(open.unwrap_or_else(|| "rev_none".into()))
     }
 
-    fn of_record(&self, id: &str) -> Result<String, Refused> {
+    fn of_record(&self, id: &str) -> Result<String, RequestError> {
         let found = self.store.find_record(id).unwrap();
-        let lost = || Refused::NoSuch {
+        let lost = || RequestError::NoSuch {
             what: ServerThing::Checkpoint,
             id: id.into(),
         };
@@ -263,9 +265,9 @@ fn records(id: &str, job: &Job) -> Vec<JobRecord> {
 }
 
 impl Work for Desk {
-    fn app(&self, row: &JobRow, _order: Option<bool>) -> Result<App, Refused> {
+    fn app(&self, row: &JobRow, _order: Option<bool>) -> Result<TaskApp, RequestError> {
         let id = row.id.clone();
-        Err(Refused::NoSuch {
+        Err(RequestError::NoSuch {
             what: ServerThing::App,
             id,
         })
@@ -275,11 +277,11 @@ impl Work for Desk {
         Arc::clone(&self.store) as Arc<dyn Store>
     }
 
-    fn ask(&self, asked: SubmittedRequest) -> Result<Answered, Refused> {
+    fn ask(&self, asked: SubmittedRequest) -> Result<JobResponse, RequestError> {
         let only = |id: String, command: Command| (id, command);
-        let at = |checkpoint: &str| -> Result<_, Refused> {
+        let at = |checkpoint: &str| -> Result<_, RequestError> {
             let record = self.store.find_record(checkpoint).unwrap();
-            let lost = || Refused::NoSuch {
+            let lost = || RequestError::NoSuch {
                 what: ServerThing::Checkpoint,
                 id: checkpoint.into(),
             };
@@ -305,7 +307,7 @@ impl Work for Desk {
                     None => None,
                     Some("two") => Some(JobKind::with_reviewed_phases(["Planning", "Design"])),
                     Some("custom") => Some(JobKind::Custom),
-                    Some(name) => return Err(Refused::UnknownType { name: name.into() }),
+                    Some(name) => return Err(RequestError::UnknownType { name: name.into() }),
                 };
                 let job = Job {
                     title,
@@ -317,10 +319,12 @@ impl Work for Desk {
                 let id = self.id("task");
                 let row = self.put(&id, &job);
                 let row = match submit {
-                    true => self.decide(&id, Command::Submit).map_err(Refused::Rule)?,
+                    true => self
+                        .decide(&id, Command::Submit)
+                        .map_err(RequestError::Rule)?,
                     false => Some(row),
                 };
-                return Ok(Answered { row, made: None });
+                return Ok(JobResponse { row, made: None });
             }
             JobRequest::Edit { task, edit } => {
                 let edit = bowline_engine::machines::job::DraftChanges {
@@ -371,9 +375,9 @@ impl Work for Desk {
                 let checkpoint = at(&checkpoint)?;
                 only(task, Command::Fork { new, checkpoint })
             }
-            JobRequest::Say { task, text } => {
+            JobRequest::SendMessage { task, text } => {
                 if self.store.find_job(&task).unwrap().is_none() {
-                    return Err(Refused::NoSuch {
+                    return Err(RequestError::NoSuch {
                         what: ServerThing::Task,
                         id: task,
                     });
@@ -383,7 +387,7 @@ impl Work for Desk {
                     id: id.clone(),
                     text: text.clone(),
                 };
-                let row = self.decide(&task, command).map_err(Refused::Rule)?;
+                let row = self.decide(&task, command).map_err(RequestError::Rule)?;
                 let version = row.as_ref().unwrap().version;
                 self.advance(JobChange {
                     records: vec![JobRecord {
@@ -399,12 +403,14 @@ impl Work for Desk {
                     }],
                     ..JobChange::keep_state(&task, version)
                 });
-                return Ok(Answered {
+                return Ok(JobResponse {
                     row,
                     made: Some(id),
                 });
             }
-            JobRequest::Settle(_) => return Err(Refused::Failed("the desk has no outbox".into())),
+            JobRequest::Settle(_) => {
+                return Err(RequestError::Failed("the desk has no outbox".into()));
+            }
             JobRequest::RequestChanges {
                 review, feedback, ..
             } => only(
@@ -435,21 +441,21 @@ impl Work for Desk {
             JobRequest::Decide { .. }
             | JobRequest::AddRule { .. }
             | JobRequest::RemoveRule { .. } => {
-                return Err(Refused::Failed("only the loop has rules".into()));
+                return Err(RequestError::Failed("only the loop has rules".into()));
             }
         };
         let Some(row) = self.store.find_job(&id).unwrap() else {
-            return Err(Refused::NoSuch {
+            return Err(RequestError::NoSuch {
                 what: ServerThing::Task,
                 id,
             });
         };
         if asked.version.is_some_and(|version| version != row.version) {
             let version = row.version;
-            return Err(Refused::Changed { version });
+            return Err(RequestError::Changed { version });
         }
-        let row = self.decide(&id, command).map_err(Refused::Rule)?;
-        Ok(Answered { row, made: None })
+        let row = self.decide(&id, command).map_err(RequestError::Rule)?;
+        Ok(JobResponse { row, made: None })
     }
 
     fn agent_token(&self, text: &str) -> Option<(String, u32)> {

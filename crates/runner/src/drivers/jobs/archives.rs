@@ -1,10 +1,10 @@
 //! Files kept of a task that has ended: an archive of its results, and its error log.
 
-use super::workshop::files;
+use super::worker_pool::deliverable_files;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-fn holds(bytes: &[u8], secrets: &[String]) -> bool {
+fn holds_secret(bytes: &[u8], secrets: &[String]) -> bool {
     secrets
         .iter()
         .filter(|secret| !secret.is_empty())
@@ -16,15 +16,19 @@ fn holds(bytes: &[u8], secrets: &[String]) -> bool {
 }
 
 /// Writes everything the task made to a zip file, without files that contain a secret value.
-pub(super) fn archive(workspace: &Path, to: &Path, secrets: &[String]) -> std::io::Result<()> {
+pub(super) fn archive_workspace(
+    workspace: &Path,
+    to: &Path,
+    secrets: &[String],
+) -> std::io::Result<()> {
     if let Some(folder) = to.parent() {
         std::fs::create_dir_all(folder)?;
     }
     let mut zip = bowline_formats::zip::ZipWriter::new();
     let mut out = std::fs::File::create(to)?;
-    for name in files(workspace).0 {
+    for name in deliverable_files(workspace).0 {
         let content = std::fs::read(workspace.join(&name))?;
-        if holds(&content, secrets) {
+        if holds_secret(&content, secrets) {
             continue;
         }
         if let Some(head) = zip.add_entry(&name, &content) {
@@ -37,7 +41,11 @@ pub(super) fn archive(workspace: &Path, to: &Path, secrets: &[String]) -> std::i
 }
 
 /// Writes the error output of all attempts to one file, with secret values masked.
-pub(super) fn error_log(from: &[PathBuf], to: &Path, secrets: &[String]) -> std::io::Result<()> {
+pub(super) fn collect_error_log(
+    from: &[PathBuf],
+    to: &Path,
+    secrets: &[String],
+) -> std::io::Result<()> {
     if let Some(folder) = to.parent() {
         std::fs::create_dir_all(folder)?;
     }

@@ -1,9 +1,9 @@
 //! The files of a workspace as the first agent of a task finds them: the review of the first phase
 //! compares with them.
 
-use super::Config;
+use super::JobsConfig;
 use super::git_script::git;
-use super::workshop::{repository, save_code, shown};
+use super::worker_pool::{code_repository, save_code, shown_path};
 use crate::core::shell_quoted;
 use bowline_store::JobRow;
 
@@ -16,9 +16,9 @@ pub fn first_state_ref(id: &str) -> String {
 }
 
 /// Saves the files once. If that fails, the review of the first phase shows every file as new.
-pub(super) fn save(config: &Config, row: &JobRow) {
-    let known = repository(config, row).and_then(|path| {
-        let (path, name) = (shown(&path), shell_quoted(&first_state_ref(&row.id)));
+pub(super) fn save(config: &JobsConfig, row: &JobRow) {
+    let known = code_repository(config, row).and_then(|path| {
+        let (path, name) = (shown_path(&path), shell_quoted(&first_state_ref(&row.id)));
         let script = format!("git --git-dir={path} rev-parse -q --verify {name}");
         git(&script, &config.workspace(row), &config.environment)
     });

@@ -5,7 +5,7 @@
 //! wait in the order of the queue: a later one does not overtake an earlier one that waits for an
 //! overlapping folder.
 
-use super::index::{Queued, queue_key};
+use super::job_index::{QueueKey, queue_key};
 use bowline_machines::job::JobState;
 use bowline_store::JobRow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,7 @@ pub(super) struct FolderClaims {
     workspaces: PathBuf,
     holders: BTreeMap<PathBuf, BTreeSet<String>>,
     held: BTreeMap<String, PathBuf>,
-    waiters: BTreeMap<PathBuf, BTreeSet<Queued>>,
+    waiters: BTreeMap<PathBuf, BTreeSet<QueueKey>>,
     waiting: BTreeMap<String, PathBuf>,
 }
 
@@ -44,14 +44,14 @@ impl FolderClaims {
     }
 
     /// Returns another task that holds a folder overlapping with that of this one.
-    pub(super) fn holder(&self, row: &JobRow) -> Option<String> {
+    pub(super) fn current_holder(&self, row: &JobRow) -> Option<String> {
         let folder = self.folder_of(row);
         let found = overlapping(&self.holders, &folder).find(|id| **id != row.id);
         found.cloned()
     }
 
     /// Returns the task that a pending one waits for: a holder, or an earlier waiter.
-    pub(super) fn waits_for(&self, row: &JobRow) -> Option<String> {
+    pub(super) fn task_waited_for(&self, row: &JobRow) -> Option<String> {
         if row.about.share_workspace {
             return None;
         }
@@ -60,11 +60,11 @@ impl FolderClaims {
             let found = overlapping(&self.waiters, &folder).find(|it| **it < me);
             found.map(|(_, _, id)| id.clone())
         };
-        self.holder(row).or_else(earlier)
+        self.current_holder(row).or_else(earlier)
     }
 
     /// Adds a pending task to those that wait for its folder.
-    pub(super) fn wait(&mut self, row: &JobRow) {
+    pub(super) fn wait_for_folder(&mut self, row: &JobRow) {
         let folder = self.folder_of(row);
         self.waiting.insert(row.id.clone(), folder.clone());
         self.waiters
@@ -74,15 +74,19 @@ impl FolderClaims {
     }
 
     /// Updates the claims of a task; returns the tasks that may continue because of it.
-    pub(super) fn update(&mut self, before: Option<&JobRow>, now: Option<&JobRow>) -> Vec<Queued> {
+    pub(super) fn update(
+        &mut self,
+        before: Option<&JobRow>,
+        now: Option<&JobRow>,
+    ) -> Vec<QueueKey> {
         let mut freed = Vec::new();
         if let Some(row) = before {
             if let Some(folder) = self.waiting.remove(&row.id) {
-                remove(&mut self.waiters, &folder, &queue_key(row));
+                remove_entry(&mut self.waiters, &folder, &queue_key(row));
             }
             freed.extend(match self.held.remove(&row.id) {
                 Some(folder) => {
-                    remove(&mut self.holders, &folder, &row.id);
+                    remove_entry(&mut self.holders, &folder, &row.id);
                     Some(folder)
                 }
                 None => (row.job.state == JobState::Pending).then(|| self.folder_of(row)),
@@ -104,14 +108,14 @@ impl FolderClaims {
         }
         for key in &woken {
             if let Some(folder) = self.waiting.remove(&key.2) {
-                remove(&mut self.waiters, &folder, key);
+                remove_entry(&mut self.waiters, &folder, key);
             }
         }
         woken
     }
 
     /// True if the folders of two tasks overlap.
-    pub(super) fn overlap(&self, one: &JobRow, other: &JobRow) -> bool {
+    pub(super) fn do_overlap(&self, one: &JobRow, other: &JobRow) -> bool {
         let (one, other) = (self.folder_of(one), self.folder_of(other));
         one.starts_with(&other) || other.starts_with(&one)
     }
@@ -133,7 +137,7 @@ fn holds_folder(life: &JobState) -> bool {
     }
 }
 
-fn remove<T: Ord>(map: &mut BTreeMap<PathBuf, BTreeSet<T>>, folder: &Path, it: &T) {
+fn remove_entry<T: Ord>(map: &mut BTreeMap<PathBuf, BTreeSet<T>>, folder: &Path, it: &T) {
     if let Some(of) = map.get_mut(folder) {
         of.remove(it);
         if of.is_empty() {

@@ -1,6 +1,6 @@
 //! Runs git in workspaces, with settings that an agent cannot change.
 
-use super::workshop::Environment;
+use super::worker_pool::Environment;
 use bowline_engine::process::run_in;
 use std::path::Path;
 use std::time::Duration;

@@ -31,48 +31,50 @@
 //! - `unknown_agents`: agents of tasks that the store does not know.
 //! - `rebuild`: recovery of a lost store from the metadata in workspaces.
 
-mod app;
+mod agent_events;
 mod archives;
-mod begin;
-mod carry;
-mod decide;
-mod delivery;
-mod desk;
+mod attempt_lifecycle;
+mod commit_queue;
+mod conversation_history;
+mod dispatch_loop;
+mod dispatcher;
+mod effects;
 mod first_state;
-mod flight;
 mod folder_claims;
-mod folders;
-mod follow;
 mod git_script;
-mod hear;
-mod history;
-mod index;
+mod job_index;
+mod message_delivery;
 mod named_workspace;
 mod outage;
-mod permits;
+mod pending_log;
+mod permissions;
 mod phase_files;
 mod prompt;
 mod rebuild;
 mod request;
-mod shift;
+mod request_handlers;
 #[cfg(test)]
 mod simulation;
-mod types;
+mod store_change;
+mod task_app;
 mod unknown_agents;
-mod waiting;
 mod work_in_progress;
-mod workshop;
+mod work_types;
+mod worker_pool;
+mod workspace_metadata;
 
-pub use app::App;
 pub use first_state::first_state_ref;
-pub use folders::{is_passed_over, is_private};
 pub use named_workspace::WorkspaceFault;
 use outage::WatchedStore;
-pub use outage::{Failures, Health, Outage};
-pub use rebuild::{How, Rebuilt, rebuild, tasks_on_disk};
-pub use request::{Answered, Edit, JobRequest, Refused, SubmittedRequest, record_thing};
-pub use types::{DESIGN, PLANNING, Phase, TypeSpec, Verifier};
+pub use outage::{DispatcherHealth, FailureCounters, Outage};
+pub use rebuild::{RebuildResult, RebuiltTask, rebuild, tasks_on_disk};
+pub use request::{
+    DraftEdit, JobRequest, JobResponse, RequestError, SubmittedRequest, record_thing,
+};
+pub use task_app::TaskApp;
 pub use unknown_agents::{UnknownAgent, hold_agent, still_alive, unknown_agents};
+pub use work_types::{DESIGN, PLANNING, TypeSpec, Verifier, WorkPhase};
+pub use workspace_metadata::{is_passed_over, is_private};
 
 use crate::core::attempts::{AgentMessage, AttemptLoop, AttemptResume, AttemptStart};
 use bowline_engine::actor::ProcessAncestry;
@@ -81,18 +83,18 @@ use bowline_formats::agents::{AgentProtocol, ResumePoint};
 use bowline_machines::job::{JobLimits, ProcessState};
 use bowline_store::{EventRow, JobBudget, JobRow, SecretKey, Store, lacking_resource};
 use bowline_supervisor::{Attempt, AttemptCondition, ShimHandle, ShimProgram, WantedState};
-use desk::{Desk, Input};
+use dispatch_loop::DispatchLoop;
+use dispatcher::{DispatcherInput, JobDispatcher};
 use folder_claims::SharedClaims;
-use shift::Shift;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use workshop::Workshop;
+use worker_pool::WorkerPool;
 
 /// Configuration of the job runner.
 #[derive(Debug, Clone)]
-pub struct Config {
+pub struct JobsConfig {
     /// The server's data folder: workspaces, attempts, archives, side repositories.
     pub data: PathBuf,
     /// Agents that work at once.
@@ -125,11 +127,11 @@ pub struct Config {
     pub notifies: bool,
 }
 
-impl Config {
+impl JobsConfig {
     /// Creates a configuration with default values and no agents.
-    pub fn new(data: &Path, shim: ShimProgram) -> Config {
-        let types = TypeSpec::built_in();
-        Config {
+    pub fn new(data: &Path, shim: ShimProgram) -> JobsConfig {
+        let types = TypeSpec::built_in_types();
+        JobsConfig {
             data: data.to_owned(),
             slots: 3,
             agents: BTreeMap::new(),
@@ -150,12 +152,12 @@ impl Config {
     }
 
     /// Returns the folder of an attempt.
-    fn attempt(&self, id: &str) -> PathBuf {
+    fn attempt_folder(&self, id: &str) -> PathBuf {
         self.data.join("attempts").join(id)
     }
 
     /// Returns the file with the token of an attempt.
-    fn token(&self, id: &str) -> PathBuf {
+    fn token_file(&self, id: &str) -> PathBuf {
         self.data.join("tokens").join(id)
     }
 
@@ -192,13 +194,13 @@ pub struct AgentSpec {
 }
 
 /// Callback that takes the response.
-pub type Reply = Box<dyn FnOnce(Result<Answered, Refused>) + Send>;
+pub type ReplyCallback = Box<dyn FnOnce(Result<JobResponse, RequestError>) + Send>;
 
 /// Handle to the jobs of this process. Cheap to clone; the dispatcher ends with [`Jobs::stop`], and
 /// every agent goes on.
 #[derive(Debug, Clone)]
 pub struct Jobs {
-    shift: Arc<Shift>,
+    dispatch_loop: Arc<DispatchLoop>,
     listeners: Listeners,
     config: SharedConfig,
     store: Arc<dyn Store>,
@@ -211,54 +213,54 @@ pub struct Jobs {
 const ACTION_PURPOSE: &str = "action";
 
 /// Driver of agents: [`Attempts`], or a simulation.
-trait Agents: Send {
-    fn begin(&self, begin: AttemptStart, hidden: Vec<String>);
-    fn attach(&self, id: &str, known: AttemptResume);
-    fn hide(&self, id: &str, values: Vec<String>);
-    fn want(&self, id: &str, want: WantedState);
-    fn interrupt(&self, id: &str);
-    fn say(&self, id: &str, seq: Option<u64>, last: bool, message: AgentMessage);
-    fn processed(&self, id: &str, upto: u64, resume: ResumePoint);
+trait AgentDriver: Send {
+    fn start_agent(&self, begin: AttemptStart, hidden: Vec<String>);
+    fn attach_agent(&self, id: &str, known: AttemptResume);
+    fn hide_values(&self, id: &str, values: Vec<String>);
+    fn request_level(&self, id: &str, want: WantedState);
+    fn interrupt_agent(&self, id: &str);
+    fn send_input(&self, id: &str, seq: Option<u64>, last: bool, message: AgentMessage);
+    fn acknowledge_output(&self, id: &str, upto: u64, resume: ResumePoint);
     /// Releases every agent and waits until no more events can come.
-    fn close(&self) {}
+    fn release_agents(&self) {}
 }
 
-impl Agents for AttemptLoop {
-    fn begin(&self, begin: AttemptStart, hidden: Vec<String>) {
+impl AgentDriver for AttemptLoop {
+    fn start_agent(&self, begin: AttemptStart, hidden: Vec<String>) {
         self.start_attempt_masked(begin, hidden);
     }
 
-    fn attach(&self, id: &str, known: AttemptResume) {
+    fn attach_agent(&self, id: &str, known: AttemptResume) {
         self.attach_attempt(id, known);
     }
 
-    fn hide(&self, id: &str, values: Vec<String>) {
+    fn hide_values(&self, id: &str, values: Vec<String>) {
         self.mask_values(id, values);
     }
 
-    fn want(&self, id: &str, want: WantedState) {
+    fn request_level(&self, id: &str, want: WantedState) {
         self.set_wanted_state(id, want);
     }
 
-    fn interrupt(&self, id: &str) {
+    fn interrupt_agent(&self, id: &str) {
         self.interrupt(id);
     }
 
-    fn say(&self, id: &str, seq: Option<u64>, last: bool, message: AgentMessage) {
+    fn send_input(&self, id: &str, seq: Option<u64>, last: bool, message: AgentMessage) {
         self.send_message(id, seq, last, message);
     }
 
-    fn processed(&self, id: &str, upto: u64, resume: ResumePoint) {
+    fn acknowledge_output(&self, id: &str, upto: u64, resume: ResumePoint) {
         self.confirm_processed(id, upto, resume);
     }
 
-    fn close(&self) {
+    fn release_agents(&self) {
         self.close();
     }
 }
 
 /// The configuration as it is now; it can be replaced.
-type SharedConfig = Arc<RwLock<Arc<Config>>>;
+type SharedConfig = Arc<RwLock<Arc<JobsConfig>>>;
 
 type Listeners = Arc<Mutex<Vec<Sender<EventRow>>>>;
 type Tokens = Arc<Mutex<BTreeMap<String, (String, u32)>>>;
@@ -273,7 +275,7 @@ fn verifier_id(job: &str, verification: u32) -> String {
     format!("{job}-v{verification}")
 }
 
-fn current(config: &SharedConfig) -> Arc<Config> {
+fn current_config(config: &SharedConfig) -> Arc<JobsConfig> {
     let config = config.read().unwrap_or_else(PoisonError::into_inner);
     config.clone()
 }
@@ -281,14 +283,18 @@ fn current(config: &SharedConfig) -> Arc<Config> {
 impl Jobs {
     /// Starts the dispatcher and continues every job of the store: attaches to live agents, and
     /// recovers jobs whose agent is gone.
-    pub fn start(config: Config, store: Arc<dyn Store>, key: SecretKey) -> Result<Jobs, Refused> {
-        let shift = Arc::new(Shift::default());
+    pub fn start(
+        config: JobsConfig,
+        store: Arc<dyn Store>,
+        key: SecretKey,
+    ) -> Result<Jobs, RequestError> {
+        let shift = Arc::new(DispatchLoop::default());
         let listeners = Listeners::default();
         let tokens = Tokens::default();
         let config = Arc::new(config);
         let shared = Arc::new(RwLock::new(config.clone()));
         let jobs = Jobs {
-            shift: shift.clone(),
+            dispatch_loop: shift.clone(),
             listeners: listeners.clone(),
             config: shared.clone(),
             store: Arc::new(WatchedStore::shared(store.clone(), shift.clone())),
@@ -299,13 +305,13 @@ impl Jobs {
         let claims = jobs.claims.clone();
         let done = shift.clone();
         // Survives a restart of the dispatcher, so that a task it has in hand is done once.
-        let workshop = Workshop::open(config, move |finished| {
-            drop(done.put(Input::Finished(Box::new(finished))));
+        let workshop = WorkerPool::open(config, move |finished| {
+            drop(done.submit(DispatcherInput::Finished(Box::new(finished))));
         });
-        let workshop = Arc::new(workshop.map_err(|error| Outage::of(&error))?);
-        let (reopened, data) = (store.clone(), current(&shared).data.clone());
-        let open = move |shift: &Arc<Shift>| {
-            let mut desk = Desk::open(
+        let workshop = Arc::new(workshop.map_err(|error| Outage::from_error(&error))?);
+        let (reopened, data) = (store.clone(), current_config(&shared).data.clone());
+        let open = move |shift: &Arc<DispatchLoop>| {
+            let mut desk = JobDispatcher::open(
                 shared.clone(),
                 store.clone(),
                 key.clone(),
@@ -319,7 +325,7 @@ impl Jobs {
         };
         let desk = open(&shift)?;
         let stay = move || {
-            let stopped = shift.stay(desk, &|| {
+            let stopped = shift.run_loop(desk, &|| {
                 if let Some(resource) = lacking_resource(&data) {
                     return Err(Outage {
                         resource: Some(resource),
@@ -327,7 +333,9 @@ impl Jobs {
                         reason: format!("{resource} for {}", data.display()),
                     });
                 }
-                reopened.reopen().map_err(|error| Outage::of(&error))?;
+                reopened
+                    .reopen()
+                    .map_err(|error| Outage::from_error(&error))?;
                 open(&shift)
             });
             // Only when everything is released is the store free for the next process.
@@ -339,28 +347,28 @@ impl Jobs {
         std::thread::Builder::new()
             .name("jobs".into())
             .spawn(stay)
-            .map_err(|error| Outage::of(&error))?;
+            .map_err(|error| Outage::from_error(&error))?;
         Ok(jobs)
     }
 
     /// Returns the health of the dispatcher.
-    pub fn health(&self) -> Health {
-        self.shift.health()
+    pub fn health(&self) -> DispatcherHealth {
+        self.dispatch_loop.health()
     }
 
     /// Returns the counters of failures.
-    pub fn failures(&self) -> &Failures {
-        &self.shift.failures
+    pub fn failure_counters(&self) -> &FailureCounters {
+        &self.dispatch_loop.failures
     }
 
     /// Registers a callback for the health now and at every change. After [`Health::Failed`] the
     /// process has to end; agents go on.
-    pub fn on_health(&self, call: impl Fn(Health) + Send + Sync + 'static) {
-        self.shift.on_health(Box::new(call));
+    pub fn on_health(&self, call: impl Fn(DispatcherHealth) + Send + Sync + 'static) {
+        self.dispatch_loop.on_health(Box::new(call));
     }
 
     /// Submits a request, waits until it is decided and durable, and returns the response.
-    pub fn ask(&self, asked: SubmittedRequest) -> Result<Answered, Refused> {
+    pub fn submit(&self, asked: SubmittedRequest) -> Result<JobResponse, RequestError> {
         // Room for one response: a channel without bounds makes room for 31, and a response is
         // large.
         let (answer, answers) = sync_channel(1);
@@ -371,17 +379,19 @@ impl Jobs {
         // An input that comes back is dropped with its reply, so that the channel closes and the
         // response is `Draining`.
         let _ = self
-            .shift
-            .bring(Input::Asked(Box::new(asked), Box::new(reply)));
-        answers.recv().unwrap_or(Err(Refused::Draining))
+            .dispatch_loop
+            .try_run_inline(DispatcherInput::Request(Box::new(asked), Box::new(reply)));
+        answers.recv().unwrap_or(Err(RequestError::Draining))
     }
 
     /// Submits a request without waiting. The callback runs on an internal thread and must not
     /// block.
-    pub fn ask_then(&self, asked: SubmittedRequest, reply: Reply) {
-        let unread = self.shift.put(Input::Asked(Box::new(asked), reply));
-        if let Err(Input::Asked(_, reply)) = unread {
-            reply(Err(Refused::Draining));
+    pub fn submit_then(&self, asked: SubmittedRequest, reply: ReplyCallback) {
+        let unread = self
+            .dispatch_loop
+            .submit(DispatcherInput::Request(Box::new(asked), reply));
+        if let Err(DispatcherInput::Request(_, reply)) = unread {
+            reply(Err(RequestError::Draining));
         }
     }
 
@@ -401,7 +411,11 @@ impl Jobs {
     /// released. Agents go on.
     pub fn stop(&self) {
         let (answer, answers) = channel();
-        if self.shift.put(Input::Stop(answer)).is_ok() {
+        if self
+            .dispatch_loop
+            .submit(DispatcherInput::Stop(answer))
+            .is_ok()
+        {
             let _ = answers.recv();
         }
     }
@@ -410,18 +424,18 @@ impl Jobs {
     /// folder and comes first.
     pub fn workspace_held_by(&self, row: &JobRow) -> Option<String> {
         let claims = self.claims.lock().unwrap_or_else(PoisonError::into_inner);
-        claims.waits_for(row)
+        claims.task_waited_for(row)
     }
 
     /// Returns the present configuration.
-    pub fn config(&self) -> Arc<Config> {
-        current(&self.config)
+    pub fn config(&self) -> Arc<JobsConfig> {
+        current_config(&self.config)
     }
 
     /// Replaces the configuration. The data folder and the shim program stay.
-    pub fn configure(&self, config: Config) {
+    pub fn configure(&self, config: JobsConfig) {
         let before = self.config();
-        let config = Config {
+        let config = JobsConfig {
             data: before.data.clone(),
             shim: before.shim.clone(),
             ..config
@@ -466,7 +480,7 @@ impl Jobs {
             if number.is_empty() || !name.chars().all(plain) {
                 return None;
             }
-            let attempt = Attempt::open_existing(&config.attempt(name)).ok()?;
+            let attempt = Attempt::open_existing(&config.attempt_folder(name)).ok()?;
             let shim = u32::try_from(ShimHandle::attach(&attempt, 0).ok()?.greeting().shim).ok()?;
             descent.processes.contains(&shim).then(|| task.to_owned())
         })
@@ -477,7 +491,7 @@ impl Jobs {
         let config = self.config();
         let log = |attempt: u32| {
             let id = attempt_id(&row.id, attempt);
-            config.attempt(&id).join("log")
+            config.attempt_folder(&id).join("log")
         };
         (1..=row.job.attempt)
             .map(log)
@@ -487,14 +501,18 @@ impl Jobs {
 
     /// True if the process of the present attempt is alive, checked now.
     pub fn alive(&self, row: &JobRow) -> bool {
-        let folder = self.config().attempt(&attempt_id(&row.id, row.job.attempt));
+        let folder = self
+            .config()
+            .attempt_folder(&attempt_id(&row.id, row.job.attempt));
         let attempt = Attempt::open_existing(&folder).ok();
         attempt.is_some_and(|it| matches!(it.condition(), Ok(AttemptCondition::Alive)))
     }
 
     /// Returns the process id of the agent while its shim answers.
     pub fn pid(&self, row: &JobRow) -> Option<i32> {
-        let folder = self.config().attempt(&attempt_id(&row.id, row.job.attempt));
+        let folder = self
+            .config()
+            .attempt_folder(&attempt_id(&row.id, row.job.attempt));
         let attempt = Attempt::open_existing(&folder).ok()?;
         let handle = ShimHandle::attach(&attempt, 0).ok()?;
         handle.last_status().agent
@@ -503,7 +521,7 @@ impl Jobs {
     /// Returns the values that were given to a job, in clear.
     pub fn secrets(&self, row: &JobRow) -> Vec<String> {
         // If the store fails, no output is shown at all.
-        let values = prompt::provided(&*self.store, &self.key, &row.id).unwrap_or_default();
+        let values = prompt::provided_values(&*self.store, &self.key, &row.id).unwrap_or_default();
         values.into_iter().map(|(_, value)| value).collect()
     }
 }

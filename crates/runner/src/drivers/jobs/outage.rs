@@ -1,8 +1,8 @@
 //! Failures of the dispatcher, and the recovery from them.
 
-use super::Refused;
-use super::desk::Input;
-use super::shift::Shift;
+use super::RequestError;
+use super::dispatch_loop::DispatchLoop;
+use super::dispatcher::DispatcherInput;
 use crate::core::error_chain;
 use bowline_store::{
     CommitHandle, CommitOutcome, DeliveryRow, EffectRow, EventQuery, EventRow, JobQuery, JobRecord,
@@ -34,7 +34,7 @@ pub struct Outage {
 }
 
 impl Outage {
-    pub(super) fn of(error: &(dyn Error + 'static)) -> Outage {
+    pub(super) fn from_error(error: &(dyn Error + 'static)) -> Outage {
         let resource = match error.downcast_ref::<StoreError>() {
             Some(StoreError::Exhausted { resource, .. }) => Some(*resource),
             _ => resource_of_error(error),
@@ -61,15 +61,15 @@ impl Outage {
     }
 }
 
-impl From<Outage> for Refused {
+impl From<Outage> for RequestError {
     fn from(outage: Outage) -> Self {
-        Refused::Unavailable(outage)
+        RequestError::Unavailable(outage)
     }
 }
 
 /// Health of the dispatcher.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Health {
+pub enum DispatcherHealth {
     /// The dispatcher works.
     Ready,
     /// The dispatcher is being restarted, or waits for a resource.
@@ -80,7 +80,7 @@ pub enum Health {
 
 /// Counters of failures since the process began.
 #[derive(Debug, Default)]
-pub struct Failures {
+pub struct FailureCounters {
     /// Steps dropped because their task had been removed.
     pub dropped_steps: AtomicU64,
     /// Restarts of the dispatcher.
@@ -91,11 +91,11 @@ pub struct Failures {
 
 /// Times of recent restarts.
 #[derive(Debug, Default)]
-pub(super) struct Restarts(Vec<Instant>);
+pub(super) struct RecentRestarts(Vec<Instant>);
 
-impl Restarts {
+impl RecentRestarts {
     /// Counts a restart and returns the pause before it; none if there were too many.
-    pub(super) fn allow(&mut self, now: Instant) -> Option<Duration> {
+    pub(super) fn count_restart(&mut self, now: Instant) -> Option<Duration> {
         self.0
             .retain(|at| now.saturating_duration_since(*at) < RESTART_WINDOW);
         let earlier = self.0.len();
@@ -114,7 +114,7 @@ impl Restarts {
 pub(super) struct WatchedStore {
     store: Arc<dyn Store>,
     failure: Mutex<Option<Outage>>,
-    shift: Option<Arc<Shift>>,
+    dispatch_loop: Option<Arc<DispatchLoop>>,
 }
 
 impl WatchedStore {
@@ -122,14 +122,14 @@ impl WatchedStore {
         WatchedStore {
             store,
             failure: Mutex::new(None),
-            shift: None,
+            dispatch_loop: None,
         }
     }
 
     /// Wraps the store for users other than the dispatcher.
-    pub(super) fn shared(store: Arc<dyn Store>, shift: Arc<Shift>) -> WatchedStore {
+    pub(super) fn shared(store: Arc<dyn Store>, shift: Arc<DispatchLoop>) -> WatchedStore {
         WatchedStore {
-            shift: Some(shift),
+            dispatch_loop: Some(shift),
             ..WatchedStore::new(store)
         }
     }
@@ -140,19 +140,19 @@ impl WatchedStore {
         failure.clone()
     }
 
-    fn watch<T>(&self, answer: Result<T, StoreError>) -> Result<T, StoreError> {
+    fn note_failure<T>(&self, answer: Result<T, StoreError>) -> Result<T, StoreError> {
         if let Err(error) = &answer
             // A single row that cannot be read concerns its task alone.
             && !matches!(error, StoreError::Damaged { .. })
         {
-            let Some(shift) = &self.shift else {
+            let Some(shift) = &self.dispatch_loop else {
                 let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-                failure.get_or_insert_with(|| Outage::of(error));
+                failure.get_or_insert_with(|| Outage::from_error(error));
                 return answer;
             };
             if matches!(error, StoreError::DamagedFile { .. }) {
                 // A dispatcher that has ended knows.
-                let _ = shift.put(Input::Damaged(Outage::of(error)));
+                let _ = shift.submit(DispatcherInput::Damaged(Outage::from_error(error)));
             }
         }
         answer
@@ -161,7 +161,7 @@ impl WatchedStore {
 
 impl Store for WatchedStore {
     fn commit_steps(&self, steps: Vec<StoreStep>) -> Result<Vec<CommitOutcome>, StoreError> {
-        self.watch(self.store.commit_steps(steps))
+        self.note_failure(self.store.commit_steps(steps))
     }
 
     // Its result comes later, and is checked by the caller.
@@ -178,7 +178,7 @@ impl Store for WatchedStore {
     }
 
     fn prune_rows(&self, kept: &RetentionLimits) -> Result<PrunedCounts, StoreError> {
-        self.watch(self.store.prune_rows(kept))
+        self.note_failure(self.store.prune_rows(kept))
     }
 
     fn write_backup(&self, to: &Path) -> Result<(), StoreError> {
@@ -186,58 +186,58 @@ impl Store for WatchedStore {
     }
 
     fn find_job(&self, id: &str) -> Result<Option<JobRow>, StoreError> {
-        self.watch(self.store.find_job(id))
+        self.note_failure(self.store.find_job(id))
     }
 
     fn list_jobs(&self, wanted: &JobQuery) -> Result<Vec<JobRow>, StoreError> {
-        self.watch(self.store.list_jobs(wanted))
+        self.note_failure(self.store.list_jobs(wanted))
     }
 
     fn open_jobs(&self) -> Result<Vec<JobRow>, StoreError> {
-        self.watch(self.store.open_jobs())
+        self.note_failure(self.store.open_jobs())
     }
 
     fn count_by_status(&self) -> Result<Vec<(bowline_machines::job::TaskStatus, u64)>, StoreError> {
-        self.watch(self.store.count_by_status())
+        self.note_failure(self.store.count_by_status())
     }
 
     fn dependents_of(&self, id: &str) -> Result<Vec<String>, StoreError> {
-        self.watch(self.store.dependents_of(id))
+        self.note_failure(self.store.dependents_of(id))
     }
 
     fn find_record(&self, id: &str) -> Result<Option<JobRecord>, StoreError> {
-        self.watch(self.store.find_record(id))
+        self.note_failure(self.store.find_record(id))
     }
 
     fn list_records(&self, wanted: &RecordQuery) -> Result<Vec<JobRecord>, StoreError> {
-        self.watch(self.store.list_records(wanted))
+        self.note_failure(self.store.list_records(wanted))
     }
 
     fn list_events(&self, wanted: &EventQuery) -> Result<Vec<EventRow>, StoreError> {
-        self.watch(self.store.list_events(wanted))
+        self.note_failure(self.store.list_events(wanted))
     }
 
     fn feed_range(&self) -> Result<(u64, u64), StoreError> {
-        self.watch(self.store.feed_range())
+        self.note_failure(self.store.feed_range())
     }
 
     fn open_effects(&self) -> Result<Vec<EffectRow>, StoreError> {
-        self.watch(self.store.open_effects())
+        self.note_failure(self.store.open_effects())
     }
 
     fn deliveries_of(&self, job: &str) -> Result<Vec<DeliveryRow>, StoreError> {
-        self.watch(self.store.deliveries_of(job))
+        self.note_failure(self.store.deliveries_of(job))
     }
 
     fn list_timers(&self) -> Result<Vec<TimerRow>, StoreError> {
-        self.watch(self.store.list_timers())
+        self.note_failure(self.store.list_timers())
     }
 
     fn list_spend(&self, wanted: &SpendQuery) -> Result<Vec<SpendRow>, StoreError> {
-        self.watch(self.store.list_spend(wanted))
+        self.note_failure(self.store.list_spend(wanted))
     }
 
     fn stored_response(&self, id: &str) -> Result<Option<Value>, StoreError> {
-        self.watch(self.store.stored_response(id))
+        self.note_failure(self.store.stored_response(id))
     }
 }

@@ -1,7 +1,7 @@
 //! Files that a phase changed, found by comparing its saved code.
 
 use super::git_script::git;
-use super::workshop::{Environment, shown};
+use super::worker_pool::{Environment, shown_path};
 use crate::core::shell_quoted;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -20,10 +20,10 @@ impl PhaseChanges {
     pub(super) fn files(&self, environment: &Environment) -> Option<BTreeSet<String>> {
         let script = format!(
             "git --git-dir={} diff --name-only -z --no-renames --no-ext-diff --diff-filter=d {} {} > {}",
-            shown(&self.repository),
+            shown_path(&self.repository),
             shell_quoted(&self.from),
             shell_quoted(&self.to),
-            shown(&self.list),
+            shown_path(&self.list),
         );
         let told = git(&script, self.list.parent()?, environment);
         let names = std::fs::read(&self.list);

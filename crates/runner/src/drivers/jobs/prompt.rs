@@ -1,6 +1,6 @@
 //! Prompts for phases, and messages to running agents.
 
-use super::{AgentSpec, Config, Phase};
+use super::{AgentSpec, JobsConfig, WorkPhase};
 use crate::core::clients::fill_template;
 use bowline_formats::agents::{AgentInputWriter, ClientRequest, InputDelivery, ToAgent};
 use bowline_formats::markers::check::check_env_name;
@@ -10,12 +10,12 @@ use bowline_store::{JobRow, RecordBody, RecordKind, RecordQuery, SecretKey, Stor
 use std::path::Path;
 
 /// Returns the purpose for which a value is sealed.
-pub(super) fn purpose(job: &str, name: &str) -> String {
+pub(super) fn value_purpose(job: &str, name: &str) -> String {
     format!("dependency {job} {name}")
 }
 
 /// Returns the values that were given to a job, by name.
-pub(super) fn provided(
+pub(super) fn provided_values(
     store: &dyn Store,
     key: &SecretKey,
     job: &str,
@@ -29,7 +29,7 @@ pub(super) fn provided(
     for record in store.list_records(&wanted)? {
         if let RecordBody::Dependency(row) = record.body
             && let Some(sealed) = row.sealed
-            && let Ok(value) = key.open_sealed(&purpose(job, &row.name), &sealed)
+            && let Ok(value) = key.open_sealed(&value_purpose(job, &row.name), &sealed)
             && let Ok(value) = String::from_utf8(value)
         {
             values.push((row.name, value));
@@ -39,12 +39,12 @@ pub(super) fn provided(
 }
 
 /// Builds the prompt for a phase.
-pub(super) fn phase(config: &Config, row: &JobRow, number: u32) -> String {
+pub(super) fn phase_prompt(config: &JobsConfig, row: &JobRow, number: u32) -> String {
     let type_name = row.about.type_name.as_deref().unwrap_or("custom");
     let spec = config.types.get(type_name);
     let phase = spec.and_then(|spec| spec.phase(number));
     let Some(phase) = phase else {
-        return custom(row);
+        return custom_prompt(row);
     };
     let template = phase.prompt.as_deref().unwrap_or(TEMPLATE);
     let (number, total) = (number.to_string(), row.job.total_phases().to_string());
@@ -56,8 +56,8 @@ pub(super) fn phase(config: &Config, row: &JobRow, number: u32) -> String {
             ("{phase}", &number),
             ("{total}", &total),
             ("{name}", &phase.name),
-            ("{steps}", &steps(phase)),
-            ("{files}", &deliverables(phase)),
+            ("{steps}", &steps_section(phase)),
+            ("{files}", &deliverables_section(phase)),
         ],
     )
 }
@@ -106,14 +106,14 @@ You talk to whoever runs this task by lines that begin exactly as shown, without
 After the last one stop and wait: the phase is verified and reviewed before the next one begins.
 ";
 
-fn steps(phase: &Phase) -> String {
+fn steps_section(phase: &WorkPhase) -> String {
     match phase.steps.is_empty() {
         true => String::new(),
-        false => format!("Its steps:\n{}\n", numbered(phase).join("\n")),
+        false => format!("Its steps:\n{}\n", numbered_steps(phase).join("\n")),
     }
 }
 
-fn deliverables(phase: &Phase) -> String {
+fn deliverables_section(phase: &WorkPhase) -> String {
     if phase.deliverables.is_empty() {
         return String::new();
     }
@@ -138,13 +138,13 @@ fn deliverables(phase: &Phase) -> String {
     text
 }
 
-fn numbered(phase: &Phase) -> Vec<String> {
+fn numbered_steps(phase: &WorkPhase) -> Vec<String> {
     let of = phase.steps.len();
     let line = |(index, step): (usize, &String)| format!("- Step {}/{of}: {step}", index + 1);
     phase.steps.iter().enumerate().map(line).collect()
 }
 
-fn custom(row: &JobRow) -> String {
+fn custom_prompt(row: &JobRow) -> String {
     format!(
         "Task: {}\n\n{}\n\nWhen everything is done, write on a line of its own:\n=== CUSTOM TASK COMPLETE ===\n",
         row.job.title, row.job.description
@@ -152,7 +152,12 @@ fn custom(row: &JobRow) -> String {
 }
 
 /// Builds the prompt for an agent that verifies a finished phase.
-pub(super) fn verification(config: &Config, row: &JobRow, number: u32, files: &[String]) -> String {
+pub(super) fn verification_prompt(
+    config: &JobsConfig,
+    row: &JobRow,
+    number: u32,
+    files: &[String],
+) -> String {
     let type_name = row.about.type_name.as_deref().unwrap_or("custom");
     let spec = config.types.get(type_name);
     let name = spec
@@ -170,7 +175,7 @@ it:\n=== VERIFICATION_RESULT ===\n{{\"criteria\":[{{\"id\":\"P{number}_CONS_01\"
 }
 
 /// Writes a file and creates its folder if necessary.
-pub(super) fn write(file: &Path, text: &str) -> std::io::Result<()> {
+pub(super) fn write_prompt(file: &Path, text: &str) -> std::io::Result<()> {
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder)?;
     }
@@ -178,34 +183,34 @@ pub(super) fn write(file: &Path, text: &str) -> std::io::Result<()> {
 }
 
 /// Returns the path of the prompt file of a phase.
-pub(super) fn file(records: &Path, number: u32) -> std::path::PathBuf {
+pub(super) fn prompt_file(records: &Path, number: u32) -> std::path::PathBuf {
     records
         .join(".metadata")
         .join(format!("prompt-{number}.md"))
 }
 
 /// A client's request behind a question; the reply has to repeat it.
-pub(super) struct Asked {
+pub(super) struct ClientQuestion {
     pub(super) question: String,
     pub(super) request: (String, String),
     pub(super) text: String,
 }
 
 /// Everything needed to encode messages, detached from the dispatcher.
-pub(super) struct Spelling {
+pub(super) struct MessageEncoder {
     pub(super) prompts: Vec<(u32, String, String, String)>,
     /// Values by name. `None` for a new process, which has them in its environment and is sent no
     /// value.
     pub(super) values: Option<Vec<(String, String)>>,
     /// Requests of the client: permission id, request id, request body.
     pub(super) permissions: Vec<(String, String, String)>,
-    pub(super) asked: Vec<Asked>,
+    pub(super) asked: Vec<ClientQuestion>,
 }
 
-impl Spelling {
+impl MessageEncoder {
     /// Encodes messages for a client. Messages decided together become one: a client may make a
     /// turn of each.
-    pub(super) fn write(
+    pub(super) fn encode(
         &self,
         writer: &mut AgentInputWriter,
         say: &[MessageToAgent],
@@ -214,10 +219,10 @@ impl Spelling {
         for message in say {
             let reply = match message {
                 MessageToAgent::Permitted { permission } => self
-                    .permission(permission)
+                    .permission_request(permission)
                     .map(|request| writer.encode_message(ToAgent::Permit { request: &request })),
                 MessageToAgent::Denied { permission, reason } => {
-                    self.permission(permission).map(|request| {
+                    self.permission_request(permission).map(|request| {
                         writer.encode_message(ToAgent::Deny {
                             request: &request,
                             reason,
@@ -230,12 +235,12 @@ impl Spelling {
                 replies.push_str(&text);
             }
         }
-        let answers: Vec<(&Asked, &str)> = say
+        let answers: Vec<(&ClientQuestion, &str)> = say
             .iter()
-            .filter_map(|message| self.asked(message))
+            .filter_map(|message| self.answered_question(message))
             .collect();
         if let Some((first, _)) = answers.first() {
-            let request = request(&first.request);
+            let request = client_request(&first.request);
             let pairs: Vec<(&str, &str)> = answers
                 .iter()
                 .map(|(asked, answer)| (asked.text.as_str(), *answer))
@@ -248,7 +253,7 @@ impl Spelling {
                 other => return other,
             }
         }
-        let words = self.words(say);
+        let words = self.render_messages(say);
         if words.is_empty() {
             return InputDelivery::Input(replies);
         }
@@ -259,10 +264,10 @@ impl Spelling {
     }
 
     /// Renders all messages that are no reply to a request of the client.
-    pub(super) fn words(&self, say: &[MessageToAgent]) -> String {
+    pub(super) fn render_messages(&self, say: &[MessageToAgent]) -> String {
         let mut words = String::new();
-        for message in say.iter().filter(|it| self.asked(it).is_none()) {
-            words.push_str(&self.one(message).unwrap_or_default());
+        for message in say.iter().filter(|it| self.answered_question(it).is_none()) {
+            words.push_str(&self.render_message(message).unwrap_or_default());
             if !words.is_empty() && !words.ends_with('\n') {
                 words.push('\n');
             }
@@ -271,7 +276,10 @@ impl Spelling {
     }
 
     /// Returns the client's question that a message answers.
-    fn asked<'s>(&'s self, message: &'s MessageToAgent) -> Option<(&'s Asked, &'s str)> {
+    fn answered_question<'s>(
+        &'s self,
+        message: &'s MessageToAgent,
+    ) -> Option<(&'s ClientQuestion, &'s str)> {
         let MessageToAgent::QuestionAnswer { question, answer } = message else {
             return None;
         };
@@ -279,12 +287,12 @@ impl Spelling {
         Some((asked, answer))
     }
 
-    fn permission(&self, id: &str) -> Option<ClientRequest<'static>> {
+    fn permission_request(&self, id: &str) -> Option<ClientRequest<'static>> {
         let found = self.permissions.iter().find(|it| it.0 == *id)?;
-        Some(request(&(found.1.clone(), found.2.clone())))
+        Some(client_request(&(found.1.clone(), found.2.clone())))
     }
 
-    fn one(&self, message: &MessageToAgent) -> Option<String> {
+    fn render_message(&self, message: &MessageToAgent) -> Option<String> {
         let told = match message {
             MessageToAgent::PhaseStart { phase } => {
                 let (_, name, file, text) = self.prompts.iter().find(|it| it.0 == *phase)?;
@@ -353,7 +361,7 @@ COMPLETE ===` on a line of its own; if you lack something, ask for it with a mar
     }
 }
 
-fn request((id, body): &(String, String)) -> ClientRequest<'static> {
+fn client_request((id, body): &(String, String)) -> ClientRequest<'static> {
     ClientRequest {
         id: id.clone().into(),
         body: body.clone().into(),
@@ -361,7 +369,7 @@ fn request((id, body): &(String, String)) -> ClientRequest<'static> {
 }
 
 /// True if the command line contains the prompt or its file.
-pub(super) fn in_command(agent: &AgentSpec) -> bool {
+pub(super) fn is_prompt_in_command(agent: &AgentSpec) -> bool {
     let named = |word: &String| word.contains("{prompt}") || word.contains("{prompt_file}");
     agent.command.iter().any(named)
 }

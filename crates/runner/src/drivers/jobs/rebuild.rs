@@ -8,11 +8,14 @@
 //! names it.
 
 use super::folder_claims::real_path;
-use super::follow::timer_key;
-use super::request::Refused;
-use super::unknown_agents::order;
-use super::workshop::check;
-use super::{Config, TypeSpec, decide::new_id, folders::TOLD, folders::noted_removals, waiting};
+use super::request::RequestError;
+use super::store_change::timer_key;
+use super::unknown_agents::request_level;
+use super::worker_pool::check_phase;
+use super::{
+    JobsConfig, TypeSpec, pending_log, request_handlers::new_id, workspace_metadata::METADATA_FILE,
+    workspace_metadata::noted_removals,
+};
 use bowline_formats::StateFormat as _;
 use bowline_formats::checkpoint::{CheckpointFile, FOLDER_NAME, TaskCheckpoint};
 use bowline_formats::json::JsonDocument;
@@ -42,17 +45,17 @@ const FILE_BYTES_MAX: u64 = 4 << 20;
 
 /// Result for one task that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rebuilt {
+pub struct RebuiltTask {
     /// Id of the task; the folder if no id can be read.
     pub id: String,
     pub title: String,
     /// Way in which the task was restored.
-    pub how: How,
+    pub how: RebuildResult,
 }
 
 /// Way in which a task was restored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum How {
+pub enum RebuildResult {
     /// It continues in this phase from its latest checkpoint.
     GoesOn(u32),
     /// It has no checkpoint: it starts with this phase, the first whose files are missing.
@@ -65,32 +68,33 @@ pub enum How {
 
 /// Returns the tasks that metadata on disk describes, each with its workspace; those that have
 /// started come first. The metadata is none if it cannot be read.
-fn tasks_told(
-    config: &Config,
+fn tasks_in_metadata(
+    config: &JobsConfig,
     attempts: &BTreeMap<String, (u32, PathBuf)>,
 ) -> std::io::Result<Vec<(PathBuf, Option<Value>)>> {
-    let of_tasks: BTreeSet<PathBuf> = entries(&config.data.join("tasks")).collect();
+    let of_tasks: BTreeSet<PathBuf> = folder_entries(&config.data.join("tasks")).collect();
     let of_tasks = of_tasks.into_iter().map(|records| {
-        let told = read(&records.join(TOLD));
+        let told = read_json(&records.join(METADATA_FILE));
         let named = told
             .as_ref()
-            .map(|it| PathBuf::from(text(it, "workingDir")));
+            .map(|it| PathBuf::from(text_of(it, "workingDir")));
         (named.unwrap_or(records), told)
     });
-    let mut folders: BTreeSet<PathBuf> = entries(&config.data.join("workspaces")).collect();
+    let mut folders: BTreeSet<PathBuf> = folder_entries(&config.data.join("workspaces")).collect();
     // Earlier versions wrote into folders that a person named.
     folders.extend(attempts.values().map(|(_, folder)| folder.clone()));
     let of_folders = folders.into_iter().map(|folder| {
-        let told = read(&folder.join(TOLD));
+        let told = read_json(&folder.join(METADATA_FILE));
         (folder, told)
     });
-    let of_waiting = waiting::all(config)?.into_iter();
-    let of_waiting = of_waiting.map(|told| (PathBuf::from(text(&told, "workingDir")), Some(told)));
+    let of_waiting = pending_log::read_lines(config)?.into_iter();
+    let of_waiting =
+        of_waiting.map(|told| (PathBuf::from(text_of(&told, "workingDir")), Some(told)));
     let all = of_tasks.chain(of_folders).chain(of_waiting);
     // A task that a person removed is not lost.
     let removed: BTreeSet<String> = noted_removals(config).into_iter().map(|it| it.id).collect();
     let gone = |told: &Option<Value>| {
-        let id = told.as_ref().map(|it| text(it, "id"));
+        let id = told.as_ref().map(|it| text_of(it, "id"));
         id.is_some_and(|id| removed.contains(&id))
     };
     Ok(all.filter(|(_, told)| !gone(told)).collect())
@@ -98,40 +102,41 @@ fn tasks_told(
 
 /// Returns the ids of all tasks on disk, or of those that have started, whether or not the store
 /// knows them.
-pub fn tasks_on_disk(config: &Config, begun: bool) -> std::io::Result<BTreeSet<String>> {
-    let told = tasks_told(config, &attempts(config))?;
-    let has_begun = |folder: &Path| folder.join(TOLD).exists();
+pub fn tasks_on_disk(config: &JobsConfig, begun: bool) -> std::io::Result<BTreeSet<String>> {
+    let told = tasks_in_metadata(config, &attempt_folders(config))?;
+    let has_begun = |folder: &Path| folder.join(METADATA_FILE).exists();
     let told = told.into_iter().filter(|it| !begun || has_begun(&it.0));
     let ids = told.filter_map(|(_, told)| told);
-    let ids = ids.map(|told| text(&told, "id"));
+    let ids = ids.map(|told| text_of(&told, "id"));
     Ok(ids.filter(|id| !id.is_empty()).collect())
 }
 
 /// Adds every task found on disk to the store, except those it has. No dispatcher may run.
-pub fn rebuild(config: &Config, store: &dyn Store) -> Result<Vec<Rebuilt>, Refused> {
-    let attempts = attempts(config);
+pub fn rebuild(config: &JobsConfig, store: &dyn Store) -> Result<Vec<RebuiltTask>, RequestError> {
+    let attempts = attempt_folders(config);
     let mut found = Vec::new();
     let mut seen = BTreeSet::new();
-    let told = tasks_told(config, &attempts).map_err(|it| Refused::Failed(it.to_string()))?;
+    let told =
+        tasks_in_metadata(config, &attempts).map_err(|it| RequestError::Failed(it.to_string()))?;
     // The metadata in a folder is newer than that of the log.
     for (folder, told) in told {
         let Some(told) = told else {
             if folder.starts_with(&config.data) && folder.join(FOLDER_NAME).is_dir() {
-                found.push(Rebuilt {
+                found.push(RebuiltTask {
                     id: folder.to_string_lossy().into_owned(),
                     title: String::new(),
-                    how: How::Lost(format!("{TOLD} cannot be read")),
+                    how: RebuildResult::Lost(format!("{METADATA_FILE} cannot be read")),
                 });
             }
             continue;
         };
-        let id = text(&told, "id");
+        let id = text_of(&told, "id");
         if id.is_empty() || !seen.insert(id.clone()) || store.find_job(&id)?.is_some() {
             continue;
         }
-        let title = text(&told, "title");
+        let title = text_of(&told, "title");
         let last = attempts.get(&id).map_or(0, |(last, _)| *last);
-        let task = Task {
+        let task = FoundTask {
             config,
             told: &told,
             folder: &folder,
@@ -139,64 +144,64 @@ pub fn rebuild(config: &Config, store: &dyn Store) -> Result<Vec<Rebuilt>, Refus
             // One after the other, so that not all wake at once.
             until: Timestamp(config.clock.now().0 + i64::try_from(found.len()).unwrap_or(0)),
         };
-        let how = match task.change(&id) {
-            Err(why) => How::Lost(why),
+        let how = match task.rebuilt_change(&id) {
+            Err(why) => RebuildResult::Lost(why),
             Ok((change, how)) => {
                 for number in 1..=last {
-                    end(&config.attempt(&super::attempt_id(&id, number)));
+                    end_attempt(&config.attempt_folder(&super::attempt_id(&id, number)));
                 }
                 let mut advance = StoreStep::empty_at(config.clock.now());
                 advance.changes.push(change);
                 match store.commit_steps(vec![advance])?.remove(0) {
                     CommitOutcome::Applied { .. } => how,
-                    other => How::Lost(other.to_string()),
+                    other => RebuildResult::Lost(other.to_string()),
                 }
             }
         };
-        found.push(Rebuilt { id, title, how });
+        found.push(RebuiltTask { id, title, how });
     }
     Ok(found)
 }
 
 /// One task with its metadata.
-struct Task<'a> {
-    config: &'a Config,
+struct FoundTask<'a> {
+    config: &'a JobsConfig,
     told: &'a Value,
     folder: &'a Path,
     attempt: u32,
     until: Timestamp,
 }
 
-impl Task<'_> {
-    fn change(&self, id: &str) -> Result<(JobChange, How), String> {
-        let name = text(self.told, "type");
+impl FoundTask<'_> {
+    fn rebuilt_change(&self, id: &str) -> Result<(JobChange, RebuildResult), String> {
+        let name = text_of(self.told, "type");
         let spec = self.config.types.get(&name);
         let spec = spec.ok_or_else(|| format!("its type '{name}' is not in the settings"))?;
         let now = self.config.clock.now();
-        let saved = checkpoints(&[&self.config.data.join("tasks").join(id), self.folder], id);
+        let saved = checkpoint_files(&[&self.config.data.join("tasks").join(id), self.folder], id);
         let latest = saved.last().map(|(_, it)| it);
         let mut job = Job {
-            title: text(self.told, "title"),
-            description: text(self.told, "description"),
+            title: text_of(self.told, "title"),
+            description: text_of(self.told, "description"),
             kind: Some(spec.kind()),
             limits: self.config.limits,
-            depends_on: texts(self.told, "dependsOn"),
-            scheduled_for: time(self.told, "scheduledFor"),
+            depends_on: texts_of(self.told, "dependsOn"),
+            scheduled_for: time_of(self.told, "scheduledFor"),
             retry_of: self.told["retryOf"].as_str().map(str::to_owned),
             tokens: latest.map_or(0, |it| it.tokens_used),
             ..Job::draft()
         };
-        let about = self.about(id, &name, latest, now);
+        let about = self.rebuilt_about(id, &name, latest, now);
         let mut records = Vec::new();
         let mut timers = Vec::new();
-        let how = self.life(&mut job, spec, latest, &mut records, &mut timers);
+        let how = self.rebuilt_state(&mut job, spec, latest, &mut records, &mut timers);
         for record in &mut records {
             id.clone_into(&mut record.job);
         }
         records.extend(
             saved
                 .iter()
-                .map(|(file, it)| record(id, file, it, self.attempt)),
+                .map(|(file, it)| checkpoint_record(id, file, it, self.attempt)),
         );
         let line = Transition {
             timestamp: format_utc(now),
@@ -219,7 +224,7 @@ impl Task<'_> {
         Ok((change, how))
     }
 
-    fn about(
+    fn rebuilt_about(
         &self,
         id: &str,
         type_name: &str,
@@ -231,7 +236,7 @@ impl Task<'_> {
         let budget = &self.told["budget"];
         JobAttributes {
             type_name: Some(type_name.into()),
-            priority: Priority::from_name(&text(self.told, "priority")).unwrap_or_default(),
+            priority: Priority::from_name(&text_of(self.told, "priority")).unwrap_or_default(),
             agent: self.told["agent"].as_str().map(str::to_owned),
             real_workspace: named.as_ref().map(|_| {
                 let real = real_path(self.folder);
@@ -245,7 +250,7 @@ impl Task<'_> {
                 usd: budget["usd"].as_f64(),
                 minutes: budget["minutes"].as_u64(),
             },
-            created_at: time(self.told, "createdAt").unwrap_or(now).0,
+            created_at: time_of(self.told, "createdAt").unwrap_or(now).0,
             updated_at: now.0,
             place: OutputPosition {
                 attempt: self.attempt,
@@ -258,21 +263,21 @@ impl Task<'_> {
     }
 
     /// Restores the state of task and agent.
-    fn life(
+    fn rebuilt_state(
         &self,
         job: &mut Job,
         spec: &TypeSpec,
         latest: Option<&TaskCheckpoint>,
         records: &mut Vec<JobRecord>,
         timers: &mut Vec<TimerChange>,
-    ) -> How {
-        let status = text(self.told, "status");
+    ) -> RebuildResult {
+        let status = text_of(self.told, "status");
         if status == "pending" {
             job.state = JobState::Pending;
             if let Some(due) = job.scheduled_for {
-                timers.push(timer(TimerKind::Scheduled, due));
+                timers.push(set_timer(TimerKind::Scheduled, due));
             }
-            return How::Kept("pending");
+            return RebuildResult::Kept("pending");
         }
         let total = job.total_phases().max(1);
         let told = self.told["currentPhase"].as_u64();
@@ -280,22 +285,22 @@ impl Task<'_> {
         let phase = told.and_then(|it| u32::try_from(it).ok()).or(phase);
         job.phase = match latest {
             Some(_) => phase.unwrap_or(1).clamp(1, total),
-            None => self.unfinished(spec, total),
+            None => self.unfinished_phase(spec, total),
         };
-        let started = time(self.told, "startedAt").unwrap_or(self.until);
+        let started = time_of(self.told, "startedAt").unwrap_or(self.until);
         (job.attempt, job.process) = (self.attempt, ProcessState::Gone);
         job.started_at = Some(started);
-        let at = time(self.told, "updatedAt").unwrap_or(started);
+        let at = time_of(self.told, "updatedAt").unwrap_or(started);
         match status.as_str() {
             "completed" => {
                 (job.phase, job.reached) = (total, StepProgress::END);
                 job.archived = self.told["archived"] == true;
                 job.state = JobState::Completed { at };
-                How::Kept("completed")
+                RebuildResult::Kept("completed")
             }
             "failed" => {
-                job.state = JobState::Failed(failure(&self.told["failure"], at));
-                How::Kept("failed")
+                job.state = JobState::Failed(stored_failure(&self.told["failure"], at));
+                RebuildResult::Kept("failed")
             }
             "review" if latest.is_some() => {
                 job.reached = StepProgress::END;
@@ -323,11 +328,11 @@ impl Task<'_> {
                 });
                 job.reviews.push(review);
                 job.state = JobState::Reviewing;
-                How::Kept("review")
+                RebuildResult::Kept("review")
             }
-            _ if text(self.told, "pausedBy") == PausedByKind::Person.name() => {
+            _ if text_of(self.told, "pausedBy") == PausedByKind::Person.name() => {
                 job.state = JobState::Paused(PauseCause::Person);
-                How::Kept("paused")
+                RebuildResult::Kept("paused")
             }
             _ => {
                 let until = self.until;
@@ -335,22 +340,22 @@ impl Task<'_> {
                     reason: "the store was rebuilt".into(),
                     until: Some(until),
                 });
-                timers.push(timer(TimerKind::RateLimitReset, until));
+                timers.push(set_timer(TimerKind::RateLimitReset, until));
                 match latest {
-                    Some(_) => How::GoesOn(job.phase),
-                    None => How::Cold(job.phase),
+                    Some(_) => RebuildResult::GoesOn(job.phase),
+                    None => RebuildResult::Cold(job.phase),
                 }
             }
         }
     }
 
     /// Returns the first phase whose files are missing.
-    fn unfinished(&self, spec: &TypeSpec, total: u32) -> u32 {
+    fn unfinished_phase(&self, spec: &TypeSpec, total: u32) -> u32 {
         let left = spec.phases.iter().take_while(|phase| {
             let mut files_only = (*phase).clone();
             files_only.check.clear();
             let environment = BTreeMap::new();
-            let checked = check(self.folder, &files_only, Duration::ZERO, &environment);
+            let checked = check_phase(self.folder, &files_only, Duration::ZERO, &environment);
             !phase.deliverables.is_empty() && checked.is_ok_and(|(issues, _)| issues.is_empty())
         });
         let done = u32::try_from(left.count()).unwrap_or(0);
@@ -358,7 +363,7 @@ impl Task<'_> {
     }
 }
 
-fn timer(kind: TimerKind, due: Timestamp) -> TimerChange {
+fn set_timer(kind: TimerKind, due: Timestamp) -> TimerChange {
     TimerChange::Set {
         key: timer_key(&kind),
         due,
@@ -366,17 +371,17 @@ fn timer(kind: TimerKind, due: Timestamp) -> TimerChange {
     }
 }
 
-fn failure(told: &Value, at: Timestamp) -> JobFailure {
-    let code = FailureCode::from_name(&text(told, "code"));
+fn stored_failure(told: &Value, at: Timestamp) -> JobFailure {
+    let code = FailureCode::from_name(&text_of(told, "code"));
     JobFailure {
         code: code.unwrap_or(FailureCode::AgentFatal),
-        message: text(told, "message"),
+        message: text_of(told, "message"),
         details: None,
-        at: time(told, "at").unwrap_or(at),
+        at: time_of(told, "at").unwrap_or(at),
     }
 }
 
-fn record(id: &str, file: &str, saved: &TaskCheckpoint, attempt: u32) -> JobRecord {
+fn checkpoint_record(id: &str, file: &str, saved: &TaskCheckpoint, attempt: u32) -> JobRecord {
     JobRecord {
         id: saved.id.clone(),
         job: id.into(),
@@ -397,15 +402,15 @@ fn record(id: &str, file: &str, saved: &TaskCheckpoint, attempt: u32) -> JobReco
     }
 }
 
-fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+fn folder_entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     let all = std::fs::read_dir(folder).into_iter().flatten().flatten();
     all.map(|entry| entry.path())
 }
 
 /// Returns the last attempt of each task, and the folder it works in.
-fn attempts(config: &Config) -> BTreeMap<String, (u32, PathBuf)> {
+fn attempt_folders(config: &JobsConfig) -> BTreeMap<String, (u32, PathBuf)> {
     let mut last: BTreeMap<String, (u32, PathBuf)> = BTreeMap::new();
-    for folder in entries(&config.data.join("attempts")) {
+    for folder in folder_entries(&config.data.join("attempts")) {
         let name = folder.file_name().and_then(|it| it.to_str());
         let parts = name.and_then(|it| it.rsplit_once('-'));
         let Some((id, number)) = parts.and_then(|(id, it)| Some((id, it.parse::<u32>().ok()?)))
@@ -424,7 +429,7 @@ fn attempts(config: &Config) -> BTreeMap<String, (u32, PathBuf)> {
 }
 
 /// Ends the process of an attempt, and everything it left behind.
-pub(super) fn end(folder: &Path) {
+pub(super) fn end_attempt(folder: &Path) {
     let Ok(attempt) = Attempt::open_existing(folder) else {
         return;
     };
@@ -440,7 +445,7 @@ pub(super) fn end(folder: &Path) {
     let Ok(mut handle) = ShimHandle::attach(&attempt, 0) else {
         return;
     };
-    if order(&mut handle, WantedState::Ended).is_err() {
+    if request_level(&mut handle, WantedState::Ended).is_err() {
         return;
     }
     let begun = Instant::now();
@@ -459,8 +464,10 @@ pub(super) fn end(folder: &Path) {
 }
 
 /// Returns the checkpoints of a task in these folders, the oldest first.
-fn checkpoints(folders: &[&Path], id: &str) -> Vec<(String, TaskCheckpoint)> {
-    let files = folders.iter().flat_map(|it| entries(&it.join(FOLDER_NAME)));
+fn checkpoint_files(folders: &[&Path], id: &str) -> Vec<(String, TaskCheckpoint)> {
+    let files = folders
+        .iter()
+        .flat_map(|it| folder_entries(&it.join(FOLDER_NAME)));
     let mut saved: Vec<(String, TaskCheckpoint)> = files
         .filter_map(|file| {
             let name = file.file_name()?.to_str()?.to_owned();
@@ -477,21 +484,21 @@ fn checkpoints(folders: &[&Path], id: &str) -> Vec<(String, TaskCheckpoint)> {
     saved
 }
 
-fn read(path: &Path) -> Option<Value> {
+fn read_json(path: &Path) -> Option<Value> {
     let small = std::fs::metadata(path).ok()?.len() <= FILE_BYTES_MAX;
     let bytes = small.then(|| std::fs::read(path).ok()).flatten()?;
     serde_json::from_slice(&bytes).ok()
 }
 
-fn text(told: &Value, name: &str) -> String {
+fn text_of(told: &Value, name: &str) -> String {
     told[name].as_str().unwrap_or_default().to_owned()
 }
 
-fn texts(told: &Value, name: &str) -> Vec<String> {
+fn texts_of(told: &Value, name: &str) -> Vec<String> {
     let all = told[name].as_array().into_iter().flatten();
     all.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-fn time(told: &Value, name: &str) -> Option<Timestamp> {
+fn time_of(told: &Value, name: &str) -> Option<Timestamp> {
     parse_time(told[name].as_str()?)
 }

@@ -39,7 +39,7 @@ pub enum JobRequest {
     },
     Edit {
         task: String,
-        edit: Box<Edit>,
+        edit: Box<DraftEdit>,
     },
     Retry(String),
     Delete(String),
@@ -51,7 +51,7 @@ pub enum JobRequest {
         checkpoint: String,
         fork: ForkOptions,
     },
-    Say {
+    SendMessage {
         task: String,
         text: String,
     },
@@ -110,7 +110,7 @@ impl JobRequest {
             JobRequest::Delete { .. } => "delete",
             JobRequest::Restore { .. } => "restore",
             JobRequest::Fork { .. } => "fork",
-            JobRequest::Say { .. } => "say",
+            JobRequest::SendMessage { .. } => "say",
             JobRequest::ApproveTask { .. } => "approve",
             JobRequest::RequestChanges { .. } | JobRequest::RequestTaskChanges { .. } => {
                 "request-changes"
@@ -155,7 +155,7 @@ impl JobRequest {
             JobRequest::Retry(task) | JobRequest::Delete(task) => task.clone(),
             JobRequest::Restore { task, checkpoint } => format!("{task} {checkpoint}"),
             JobRequest::Fork { checkpoint, fork } => format!("{checkpoint} {fork:?}"),
-            JobRequest::Say { task, text } => format!("{task} {text:?}"),
+            JobRequest::SendMessage { task, text } => format!("{task} {text:?}"),
             JobRequest::RequestChanges {
                 review,
                 feedback,
@@ -220,7 +220,7 @@ impl std::fmt::Debug for JobRequest {
             | JobRequest::Retry(id)
             | JobRequest::Delete(id)
             | JobRequest::Fork { checkpoint: id, .. }
-            | JobRequest::Say { task: id, .. }
+            | JobRequest::SendMessage { task: id, .. }
             | JobRequest::ApproveTask { task: id, .. }
             | JobRequest::RequestChanges { review: id, .. }
             | JobRequest::RequestTaskChanges { task: id, .. }
@@ -235,7 +235,7 @@ impl std::fmt::Debug for JobRequest {
 
 /// Changes to a draft; `None` keeps a field.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Edit {
+pub struct DraftEdit {
     pub title: Option<String>,
     pub description: Option<String>,
     pub type_name: Option<String>,
@@ -249,7 +249,7 @@ pub struct Edit {
 
 /// Response to a request.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answered {
+pub struct JobResponse {
     /// The job afterwards; the new one of a retry or a fork; none if it was deleted.
     pub row: Option<JobRow>,
     /// Id of the question, dependency, message or rule that was created.
@@ -258,7 +258,7 @@ pub struct Answered {
 
 /// Reason why a request failed. Its text is for logs.
 #[derive(Debug, thiserror::Error)]
-pub enum Refused {
+pub enum RequestError {
     /// The state machine refused the command.
     #[error(transparent)]
     Rule(Refusal),
@@ -349,15 +349,15 @@ pub fn record_thing(kind: RecordKind) -> ServerThing {
     }
 }
 
-impl From<Refusal> for Refused {
+impl From<Refusal> for RequestError {
     fn from(refusal: Refusal) -> Self {
-        Refused::Rule(refusal)
+        RequestError::Rule(refusal)
     }
 }
 
-impl From<StoreError> for Refused {
+impl From<StoreError> for RequestError {
     fn from(error: StoreError) -> Self {
-        Refused::Store(error)
+        RequestError::Store(error)
     }
 }
 
@@ -380,7 +380,7 @@ mod tests {
         };
         assert!(!format!("{asked:?}").contains("s3cret"), "{asked:?}");
         let (what, id) = (ServerThing::StateFile, "a".to_owned());
-        let refused = Refused::NoSuch { what, id };
+        let refused = RequestError::NoSuch { what, id };
         assert_eq!(refused.to_string(), "there is no state file 'a'");
     }
 

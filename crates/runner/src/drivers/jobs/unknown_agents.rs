@@ -1,7 +1,7 @@
 //! Agents of tasks that the store does not know: after it was lost or restored from a backup. They
 //! are listed and held: paused until a person decides.
 
-use super::{Config, folders};
+use super::{JobsConfig, workspace_metadata};
 use bowline_store::{Store, StoreError};
 use bowline_supervisor::{Attempt, AttemptCondition, ShimHandle, SupervisorError, WantedState};
 use std::io::ErrorKind;
@@ -22,7 +22,10 @@ pub struct UnknownAgent {
 }
 
 /// Finds live agents whose task the store does not know.
-pub fn unknown_agents(config: &Config, store: &dyn Store) -> Result<Vec<UnknownAgent>, StoreError> {
+pub fn unknown_agents(
+    config: &JobsConfig,
+    store: &dyn Store,
+) -> Result<Vec<UnknownAgent>, StoreError> {
     let failed = |error| StoreError::Failed(Arc::new(error));
     let mut found = Vec::new();
     let attempts = match std::fs::read_dir(config.data.join("attempts")) {
@@ -37,7 +40,7 @@ pub fn unknown_agents(config: &Config, store: &dyn Store) -> Result<Vec<UnknownA
             continue;
         };
         // The agent of a task that a person removed is being ended.
-        if store.find_job(task)?.is_some() || folders::is_removal_noted(config, task) {
+        if store.find_job(task)?.is_some() || workspace_metadata::is_removal_noted(config, task) {
             continue;
         }
         let task = task.to_owned();
@@ -48,27 +51,30 @@ pub fn unknown_agents(config: &Config, store: &dyn Store) -> Result<Vec<UnknownA
 }
 
 /// Checks an agent again; returns none if it has ended.
-pub fn still_alive(config: &Config, known: &UnknownAgent) -> Option<UnknownAgent> {
+pub fn still_alive(config: &JobsConfig, known: &UnknownAgent) -> Option<UnknownAgent> {
     live_agent(config, known.attempt.clone(), known.task.clone())
 }
 
 /// Orders an unknown agent to pause. Its shim carries that out, even without a server.
-pub fn hold_agent(config: &Config, known: &UnknownAgent) -> Result<(), SupervisorError> {
-    let attempt = Attempt::open_existing(&config.attempt(&known.attempt))?;
+pub fn hold_agent(config: &JobsConfig, known: &UnknownAgent) -> Result<(), SupervisorError> {
+    let attempt = Attempt::open_existing(&config.attempt_folder(&known.attempt))?;
     let mut handle = ShimHandle::attach(&attempt, 0)?;
-    order(&mut handle, WantedState::Paused)
+    request_level(&mut handle, WantedState::Paused)
 }
 
 /// Gives an order to an agent that no dispatcher controls.
-pub(super) fn order(handle: &mut ShimHandle, want: WantedState) -> Result<(), SupervisorError> {
+pub(super) fn request_level(
+    handle: &mut ShimHandle,
+    want: WantedState,
+) -> Result<(), SupervisorError> {
     let status = handle.last_status();
     let (fence, generation) = (status.fence, status.generation + 1);
     handle.set_fence(fence);
     handle.set_wanted_state(want, generation).map(drop)
 }
 
-fn live_agent(config: &Config, name: String, task: String) -> Option<UnknownAgent> {
-    let attempt = Attempt::open_existing(&config.attempt(&name)).ok()?;
+fn live_agent(config: &JobsConfig, name: String, task: String) -> Option<UnknownAgent> {
+    let attempt = Attempt::open_existing(&config.attempt_folder(&name)).ok()?;
     if !matches!(attempt.condition(), Ok(AttemptCondition::Alive)) {
         return None;
     }

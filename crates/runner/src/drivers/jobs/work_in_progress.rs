@@ -1,7 +1,7 @@
 //! Effects that workers execute, and removals of files that wait for them. It outlives the
 //! dispatcher: a new one neither repeats an effect nor deletes files that are in use.
 
-use super::{Answered, Reply};
+use super::{JobResponse, ReplyCallback};
 use bowline_store::JobRow;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ struct State {
     /// Effects that were submitted and are not finished, with their jobs.
     effects: BTreeMap<u64, String>,
     /// Removed jobs whose files a worker still uses.
-    removals: BTreeMap<String, (JobRow, Reply)>,
+    removals: BTreeMap<String, (JobRow, ReplyCallback)>,
 }
 
 impl WorkInProgress {
@@ -26,7 +26,7 @@ impl WorkInProgress {
     }
 
     /// Notes an effect as finished; returns the removal that waited for it alone.
-    pub(super) fn finish(&self, effect: u64) -> Option<(JobRow, Reply)> {
+    pub(super) fn finish(&self, effect: u64) -> Option<(JobRow, ReplyCallback)> {
         let mut state = self.state();
         let job = state.effects.remove(&effect)?;
         match state.is_used(&job) {
@@ -37,7 +37,11 @@ impl WorkInProgress {
 
     /// Returns the removal if no worker uses files of the job; otherwise [`Self::finish`] does so
     /// later.
-    pub(super) fn remove(&self, row: JobRow, reply: Reply) -> Option<(JobRow, Reply)> {
+    pub(super) fn remove(
+        &self,
+        row: JobRow,
+        reply: ReplyCallback,
+    ) -> Option<(JobRow, ReplyCallback)> {
         let mut state = self.state();
         if !state.is_used(&row.id) {
             return Some((row, reply));
@@ -47,7 +51,7 @@ impl WorkInProgress {
         if state.removals.contains_key(&row.id) {
             drop(state);
             let (row, made) = (None, None);
-            reply(Ok(Answered { row, made }));
+            reply(Ok(JobResponse { row, made }));
         } else {
             state.removals.insert(row.id.clone(), (row, reply));
         }

@@ -9,10 +9,10 @@ mod removals;
 mod run;
 mod world;
 
-use super::desk::{Desk, Input};
+use super::dispatcher::{DispatcherInput, JobDispatcher};
 use super::{
-    AgentSpec, Answered, Config, Edit, JobRequest, Phase, Refused, SubmittedRequest, TypeSpec,
-    Verifier,
+    AgentSpec, DraftEdit, JobRequest, JobResponse, JobsConfig, RequestError, SubmittedRequest,
+    TypeSpec, Verifier, WorkPhase,
 };
 use crate::core::attempts::{AttemptEvent, AttemptEventKind};
 use bowline_formats::agents::{AgentEvent, AgentEventKind, AgentProtocol, ResumePoint, TokenUsage};
@@ -86,7 +86,7 @@ fn folder() -> tempfile::TempDir {
 fn prepare(seed: u64, folder: &Path, key: &SecretKey) -> Run {
     NOW.set(Some(BEGIN_S));
     IDS.set(0);
-    let mut config = Config::new(folder, ShimProgram::new(Path::new("/bin/false"), &[]));
+    let mut config = JobsConfig::new(folder, ShimProgram::new(Path::new("/bin/false"), &[]));
     config.slots = 3;
     config.runs_per_hour = 10_000;
     let agent = AgentSpec {
@@ -97,11 +97,11 @@ fn prepare(seed: u64, folder: &Path, key: &SecretKey) -> Run {
     };
     config.agents.insert("agent".into(), agent);
     config.default_agent = "agent".into();
-    let phase = |name: &str| Phase {
+    let phase = |name: &str| WorkPhase {
         name: name.into(),
         review: true,
         verifier: Verifier::Named("agent".into()),
-        ..Phase::default()
+        ..WorkPhase::default()
     };
     config.verify_s = 600;
     let two = TypeSpec {
@@ -234,8 +234,8 @@ fn a_step_about_a_removed_task_neither_fails_nor_takes_others_with_it() {
             version: None,
             request,
         };
-        let reply = move |it: Result<Answered, Refused>| heard.send(it.is_ok()).unwrap();
-        Input::Asked(Box::new(asked), Box::new(reply))
+        let reply = move |it: Result<JobResponse, RequestError>| heard.send(it.is_ok()).unwrap();
+        DispatcherInput::Request(Box::new(asked), Box::new(reply))
     };
     let usage = AgentEvent {
         start: 0,
@@ -251,15 +251,15 @@ fn a_step_about_a_removed_task_neither_fails_nor_takes_others_with_it() {
         events: vec![usage],
         resume: ResumePoint::default(),
     };
-    let news = Input::News(AttemptEvent {
+    let news = DispatcherInput::AgentEvent(AttemptEvent {
         id: attempt.as_str().into(),
         kind: printed,
     });
     // The agent's last output comes with the request to delete its task.
     let delete = ask(JobRequest::Delete(id.clone()));
     let another = ask(create("0", false));
-    desk.turn(vec![delete, news, another]);
-    desk.turn(Vec::new());
+    desk.run_round(vec![delete, news, another]);
+    desk.run_round(Vec::new());
     assert_eq!(desk.broken, None);
     assert_eq!(answers.try_recv(), Ok(true), "the other one is made");
     assert_eq!(run.store.find_job(&id).unwrap(), None);
@@ -270,8 +270,8 @@ fn a_step_about_a_removed_task_neither_fails_nor_takes_others_with_it() {
     stale.id = id;
     let change = JobChange::replace_state(&stale.id, 4, stale.job.clone(), stale.about.clone());
     desk.stage_change(change);
-    desk.turn(vec![ask(create("1", false))]);
-    desk.turn(Vec::new());
+    desk.run_round(vec![ask(create("1", false))]);
+    desk.run_round(Vec::new());
     assert_eq!((desk.broken.clone(), answers.try_recv()), (None, Ok(true)));
     assert_eq!(desk.failures.dropped_steps.load(Ordering::Relaxed), 1);
     NOW.set(None);
@@ -299,9 +299,9 @@ fn what_rests_on_something_that_is_not_durable_is_not_told_and_falls_with_it() {
     run.begin();
     let mut desk = run.desk.take().unwrap();
     let (heard, answers) = std::sync::mpsc::channel();
-    let ask = |desk: &mut Desk, request| {
+    let ask = |desk: &mut JobDispatcher, request| {
         let heard = heard.clone();
-        let reply = move |it: Result<Answered, Refused>| {
+        let reply = move |it: Result<JobResponse, RequestError>| {
             let version = it.map(|it| it.row.map(|row| (row.id, row.version)));
             heard.send(version).unwrap();
         };
@@ -310,13 +310,16 @@ fn what_rests_on_something_that_is_not_durable_is_not_told_and_falls_with_it() {
             version: None,
             request,
         };
-        desk.turn(vec![Input::Asked(Box::new(asked), Box::new(reply))]);
+        desk.run_round(vec![DispatcherInput::Request(
+            Box::new(asked),
+            Box::new(reply),
+        )]);
     };
     let edit = |task: &str, title: &str| JobRequest::Edit {
         task: task.into(),
-        edit: Box::new(Edit {
+        edit: Box::new(DraftEdit {
             title: Some(title.into()),
-            ..Edit::default()
+            ..DraftEdit::default()
         }),
     };
     run.world().slow = true;
@@ -326,7 +329,7 @@ fn what_rests_on_something_that_is_not_durable_is_not_told_and_falls_with_it() {
     assert!(answers.try_recv().is_err() && run.rows().is_empty());
 
     run.world().slow = false;
-    desk.turn(Vec::new());
+    desk.run_round(Vec::new());
     for version in [1, 2] {
         let answer = answers.try_recv().unwrap().unwrap();
         assert_eq!(answer, Some((id.clone(), version)));
@@ -338,10 +341,13 @@ fn what_rests_on_something_that_is_not_durable_is_not_told_and_falls_with_it() {
     ask(&mut desk, edit(&id, "Jug"));
     run.world().slow = false;
     run.world().dead = true;
-    desk.turn(Vec::new());
+    desk.run_round(Vec::new());
     for _ in 0..2 {
         let answer = answers.try_recv().unwrap();
-        assert!(matches!(answer, Err(Refused::Unavailable(_))), "{answer:?}");
+        assert!(
+            matches!(answer, Err(RequestError::Unavailable(_))),
+            "{answer:?}"
+        );
     }
     assert!(desk.broken.is_some());
     assert_eq!(

@@ -1,8 +1,8 @@
 //! One simulated run: the moves that can happen next, and the invariants.
 
-use super::super::desk::{Desk, Input};
-use super::super::workshop::{Came, Finished, Task};
-use super::super::{Answered, Config, JobRequest, Refused, SubmittedRequest};
+use super::super::dispatcher::{DispatcherInput, JobDispatcher};
+use super::super::worker_pool::{FinishedWork, WorkItem, WorkOutcome};
+use super::super::{JobRequest, JobResponse, JobsConfig, RequestError, SubmittedRequest};
 use super::world::{Agent, End, Mortal, Order, Shared, World, looking, script};
 use super::{Dice, PHASED, TASKS};
 use crate::core::attempts::{AttemptEvent, AttemptEventKind};
@@ -27,9 +27,9 @@ pub(super) struct Run {
     pub(super) dice: Dice,
     pub(super) shared: Shared,
     pub(super) store: Arc<MemoryStore>,
-    pub(super) config: Arc<Config>,
+    pub(super) config: Arc<JobsConfig>,
     pub(super) key: SecretKey,
-    pub(super) desk: Option<Desk>,
+    pub(super) desk: Option<JobDispatcher>,
     pub(super) commands: Vec<Command>,
     pub(super) open: BTreeSet<usize>,
     pub(super) acknowledged: BTreeMap<(String, &'static str), usize>,
@@ -64,7 +64,7 @@ impl Run {
         drop(world);
         let store = Arc::new(Mortal(self.store.clone(), self.shared.clone()));
         let ports = (Box::new(self.shared.clone()), Box::new(self.shared.clone()));
-        let mut desk = Desk::with(
+        let mut desk = JobDispatcher::with_drivers(
             self.config.clone(),
             store,
             self.key.clone(),
@@ -73,16 +73,16 @@ impl Run {
         )
         .unwrap();
         desk.reconcile();
-        desk.turn(Vec::new());
+        desk.run_round(Vec::new());
         self.desk = Some(desk);
     }
 
-    pub(super) fn turn(&mut self, input: Option<Input>) {
+    pub(super) fn turn(&mut self, input: Option<DispatcherInput>) {
         let slow = self.world().slow;
         if let Some(desk) = &mut self.desk {
             // The caller's thread commits at once, or waits for the commit among others.
-            desk.alone = !slow && matches!(input, Some(Input::Asked(..)));
-            desk.turn(input.into_iter().collect());
+            desk.alone = !slow && matches!(input, Some(DispatcherInput::Request(..)));
+            desk.run_round(input.into_iter().collect());
         }
         let dead = self.world().dead || self.desk.as_ref().is_none_or(|it| it.broken.is_some());
         let answers = std::mem::take(&mut self.world().answers);
@@ -118,7 +118,7 @@ impl Run {
     pub(super) fn ask(&mut self, number: usize) {
         let command = &self.commands[number];
         let shared = self.shared.clone();
-        let reply = move |answer: Result<Answered, Refused>| {
+        let reply = move |answer: Result<JobResponse, RequestError>| {
             // A reply of a dead process is lost.
             let mut world = shared.world();
             if !world.dead {
@@ -134,7 +134,10 @@ impl Run {
             request: command.request.clone(),
         };
         self.open.insert(number);
-        self.turn(Some(Input::Asked(Box::new(asked), Box::new(reply))));
+        self.turn(Some(DispatcherInput::Request(
+            Box::new(asked),
+            Box::new(reply),
+        )));
     }
 
     pub(super) fn command(&mut self, job: Option<&str>, request: JobRequest) {
@@ -207,7 +210,7 @@ impl Run {
                 if trouble && self.dice.below(4) == 0 =>
             {
                 let text = format!("word-{}-word", self.commands.len());
-                self.command(of, JobRequest::Say { task, text });
+                self.command(of, JobRequest::SendMessage { task, text });
             }
             JobState::Paused(_) if self.paused.contains(&id) && self.dice.below(4) == 0 => {
                 self.command(of, JobRequest::Command(task, job::Command::Resume));
@@ -377,7 +380,10 @@ impl Run {
             agent.reported = upto;
             drop(world);
             let (id, what) = (id.as_str().into(), AttemptEventKind::InputRead { upto });
-            self.turn(Some(Input::News(AttemptEvent { id, kind: what })));
+            self.turn(Some(DispatcherInput::AgentEvent(AttemptEvent {
+                id,
+                kind: what,
+            })));
             return;
         }
         let reader = agent.reader.as_mut().unwrap();
@@ -415,7 +421,7 @@ impl Run {
         });
         drop(world);
         let news = |what| {
-            Input::News(AttemptEvent {
+            DispatcherInput::AgentEvent(AttemptEvent {
                 id: id.as_str().into(),
                 kind: what,
             })
@@ -451,7 +457,7 @@ impl Run {
         let fails = self.dice.below(2) == 0;
         let task = self.world().bench.remove(which);
         let (effect, job, what) = match task {
-            Task::Snapshot {
+            WorkItem::Snapshot {
                 effect,
                 row,
                 at,
@@ -468,14 +474,14 @@ impl Run {
                 (
                     effect,
                     row.id,
-                    Came::Saved {
+                    WorkOutcome::Saved {
                         id,
                         at,
                         row: Box::new(saved),
                     },
                 )
             }
-            Task::Check {
+            WorkItem::Check {
                 effect,
                 job,
                 verification,
@@ -491,24 +497,24 @@ impl Run {
                 (
                     effect,
                     job,
-                    Came::Checked {
+                    WorkOutcome::Checked {
                         verification,
                         issues,
                         files: Vec::new(),
                     },
                 )
             }
-            Task::Archive { effect, job, .. } | Task::ErrorLog { effect, job, .. } => {
-                (effect, job, Came::Done)
+            WorkItem::Archive { effect, job, .. } | WorkItem::ErrorLog { effect, job, .. } => {
+                (effect, job, WorkOutcome::Done)
             }
-            Task::Prepare {
+            WorkItem::Prepare {
                 effect,
                 job,
                 attempt,
                 ..
-            } => (effect, job, Came::Ready { attempt }),
+            } => (effect, job, WorkOutcome::Ready { attempt }),
         };
-        self.turn(Some(Input::Finished(Box::new(Finished {
+        self.turn(Some(DispatcherInput::Finished(Box::new(FinishedWork {
             effect,
             job,
             what,
@@ -541,7 +547,7 @@ impl Run {
         };
         let records = self.store.list_records(&wanted).unwrap();
         for (job, number) in &self.said {
-            let JobRequest::Say { text, .. } = &self.commands[*number].request else {
+            let JobRequest::SendMessage { text, .. } = &self.commands[*number].request else {
                 continue;
             };
             let status = records.iter().find_map(|it| match &it.body {

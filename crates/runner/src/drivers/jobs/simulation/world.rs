@@ -1,8 +1,8 @@
 //! Everything outside of the dispatcher's process: agents with their supervisor, workers, and a
 //! store that dies with the process.
 
-use super::super::workshop::{Bench, Task};
-use super::super::{Agents, Reply};
+use super::super::worker_pool::{WorkExecutor, WorkItem};
+use super::super::{AgentDriver, ReplyCallback};
 use crate::core::attempts::{AgentMessage, AttemptResume, AttemptStart};
 use bowline_formats::agents::{
     AgentAdapter, AgentInputWriter, AgentProtocol, InputDelivery, ResumePoint,
@@ -163,7 +163,7 @@ pub(super) enum Order {
 pub(super) struct World {
     pub(super) agents: BTreeMap<String, Agent>,
     pub(super) orders: VecDeque<(String, Order)>,
-    pub(super) bench: Vec<Task>,
+    pub(super) bench: Vec<WorkItem>,
     pub(super) answers: Vec<(usize, Result<Option<String>, String>)>,
     /// Orders and commits until the process dies.
     pub(super) dies_in: Option<usize>,
@@ -205,8 +205,8 @@ impl Shared {
     }
 }
 
-impl Agents for Shared {
-    fn begin(&self, begin: AttemptStart, _hidden: Vec<String>) {
+impl AgentDriver for Shared {
+    fn start_agent(&self, begin: AttemptStart, _hidden: Vec<String>) {
         let value = |name: &str| begin.environment.get(name).cloned().unwrap_or_default();
         let order = Order::Begin {
             job: value("BOWLINE_TASK_ID"),
@@ -220,19 +220,19 @@ impl Agents for Shared {
         self.order(&begin.spec.attempt, order);
     }
 
-    fn attach(&self, id: &str, known: AttemptResume) {
+    fn attach_agent(&self, id: &str, known: AttemptResume) {
         self.order(id, Order::Attach(known.resume));
     }
 
-    fn hide(&self, _id: &str, _values: Vec<String>) {}
+    fn hide_values(&self, _id: &str, _values: Vec<String>) {}
 
-    fn want(&self, id: &str, want: WantedState) {
+    fn request_level(&self, id: &str, want: WantedState) {
         self.order(id, Order::Want(want));
     }
 
-    fn interrupt(&self, _id: &str) {}
+    fn interrupt_agent(&self, _id: &str) {}
 
-    fn say(&self, id: &str, seq: Option<u64>, _last: bool, mut message: AgentMessage) {
+    fn send_input(&self, id: &str, seq: Option<u64>, _last: bool, mut message: AgentMessage) {
         if let InputDelivery::Input(text) =
             message(&mut AgentInputWriter::new(AgentProtocol::Markers))
         {
@@ -240,19 +240,19 @@ impl Agents for Shared {
         }
     }
 
-    fn processed(&self, _id: &str, _upto: u64, _resume: ResumePoint) {}
+    fn acknowledge_output(&self, _id: &str, _upto: u64, _resume: ResumePoint) {}
 }
 
-impl Bench for Shared {
-    fn give(&self, task: Task) {
+impl WorkExecutor for Shared {
+    fn submit_work(&self, task: WorkItem) {
         if self.lives() {
             self.world().bench.push(task);
         }
     }
 
-    fn describe(&self, _row: JobRow, _at: Timestamp) {}
+    fn rewrite_metadata(&self, _row: JobRow, _at: Timestamp) {}
 
-    fn remove(&self, _row: JobRow, _reply: Reply) {}
+    fn remove_task_files(&self, _row: JobRow, _reply: ReplyCallback) {}
 }
 
 /// A store that ends with its process: before a commit, or right after it.

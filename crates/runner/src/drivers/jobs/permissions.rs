@@ -1,8 +1,8 @@
 //! Tool permissions that clients request: answered by a person, several at once, or by a rule.
 
-use super::decide::{Decided, new_id, no_such};
-use super::desk::Desk;
-use super::request::Refused;
+use super::dispatcher::JobDispatcher;
+use super::request::RequestError;
+use super::request_handlers::{RequestDecision, new_id, not_found};
 use bowline_formats::permission_rule::{ToolPermissionRule, deciding_rule};
 use bowline_machines::job::{AgentMarker, Command, Job, PermissionStatus};
 use bowline_store::{
@@ -15,7 +15,7 @@ pub(super) const PERSON: &str = "person";
 
 /// Returns the ids of all permissions a job's client requests, including those that wait their
 /// turn.
-pub(super) fn asked(job: &Job) -> impl Iterator<Item = &str> {
+pub(super) fn requested_permissions(job: &Job) -> impl Iterator<Item = &str> {
     let waiting = job.queued_markers.iter().filter_map(|marker| match marker {
         AgentMarker::Permission(wanted) => Some(wanted.id.as_str()),
         _ => None,
@@ -24,15 +24,15 @@ pub(super) fn asked(job: &Job) -> impl Iterator<Item = &str> {
     open.chain(waiting)
 }
 
-impl Desk {
+impl JobDispatcher {
     /// Answers one permission, by a person or by the rule with that id.
-    pub(super) fn permission(
+    pub(super) fn decide_permission(
         &mut self,
         row: &JobRow,
         permission: String,
         denied: Option<String>,
         by: &str,
-    ) -> Result<Decided, Refused> {
+    ) -> Result<RequestDecision, RequestError> {
         let status = match denied {
             Some(_) => PermissionStatus::Denied,
             None => PermissionStatus::Permitted,
@@ -47,28 +47,28 @@ impl Desk {
             if let RecordBody::Permission(row) = &mut record.body {
                 row.by = Some(by.into());
             }
-            Desk::show(&mut change, record);
+            JobDispatcher::add_record(&mut change, record);
         }
-        Ok(Decided::of(change))
+        Ok(RequestDecision::for_change(change))
     }
 
     /// Answers several permissions alike, of one task or of many.
-    pub(super) fn permissions(
+    pub(super) fn decide_permissions(
         &mut self,
         ids: &[String],
         denied: Option<&String>,
-    ) -> Result<Decided, Refused> {
+    ) -> Result<RequestDecision, RequestError> {
         let mut seen = std::collections::BTreeSet::new();
         for id in ids {
-            let row = self.row(&self.of(RecordKind::Permission, id)?)?;
+            let row = self.row(&self.job_of_record(RecordKind::Permission, id)?)?;
             let open = row.job.permissions.iter().any(|it| it.id == *id);
             if !open || !seen.insert(id) {
                 // The state machine builds the refusal, and has changed nothing.
-                self.permission(&row, id.clone(), denied.cloned(), PERSON)?;
-                return Err(no_such(ServerThing::Permission, id));
+                self.decide_permission(&row, id.clone(), denied.cloned(), PERSON)?;
+                return Err(not_found(ServerThing::Permission, id));
             }
         }
-        let mut last = Decided {
+        let mut last = RequestDecision {
             changes: Vec::new(),
             job: None,
             made: None,
@@ -78,13 +78,16 @@ impl Desk {
             for change in std::mem::take(&mut last.changes) {
                 self.stage_change(change);
             }
-            let row = self.row(&self.of(RecordKind::Permission, id)?)?;
-            last = self.permission(&row, id.clone(), denied.cloned(), PERSON)?;
+            let row = self.row(&self.job_of_record(RecordKind::Permission, id)?)?;
+            last = self.decide_permission(&row, id.clone(), denied.cloned(), PERSON)?;
         }
         Ok(last)
     }
 
-    pub(super) fn add_rule(&mut self, rule: ToolPermissionRule) -> Result<Decided, Refused> {
+    pub(super) fn add_rule(
+        &mut self,
+        rule: ToolPermissionRule,
+    ) -> Result<RequestDecision, RequestError> {
         if let Some(task) = &rule.task {
             self.row(task)?;
         }
@@ -103,25 +106,25 @@ impl Desk {
         let waits = |row: &&JobRow| !row.job.permissions.is_empty();
         let waiting = self.rows.values().filter(waits);
         self.asking.extend(waiting.map(|row| row.id.clone()));
-        Ok(Decided {
-            changes: vec![of_no_job(record)],
+        Ok(RequestDecision {
+            changes: vec![rule_change(record)],
             job: None,
             made: Some(id),
         })
     }
 
-    pub(super) fn remove_rule(&mut self, id: &str) -> Result<Decided, Refused> {
-        self.of(RecordKind::Rule, id)?;
+    pub(super) fn remove_rule(&mut self, id: &str) -> Result<RequestDecision, RequestError> {
+        self.job_of_record(RecordKind::Rule, id)?;
         let mut record = self
             .record(id)
-            .ok_or_else(|| no_such(ServerThing::Rule, id))?;
+            .ok_or_else(|| not_found(ServerThing::Rule, id))?;
         let at = self.now().0;
         if let RecordBody::Rule(row) = &mut record.body {
             row.removed_at.get_or_insert(at);
         }
         record.open = false;
-        Ok(Decided {
-            changes: vec![of_no_job(record)],
+        Ok(RequestDecision {
+            changes: vec![rule_change(record)],
             job: None,
             made: Some(id.into()),
         })
@@ -152,7 +155,8 @@ impl Desk {
         };
         let denied = rule.denies.then(|| rule.reason.clone());
         let row = self.row(job);
-        let decided = row.and_then(|row| self.permission(&row, permission.into(), denied, &id));
+        let decided =
+            row.and_then(|row| self.decide_permission(&row, permission.into(), denied, &id));
         let Ok(decided) = decided else { return };
         for change in decided.changes {
             self.stage_change(change);
@@ -161,13 +165,13 @@ impl Desk {
             if let RecordBody::Rule(row) = &mut record.body {
                 row.uses += 1;
             }
-            self.stage_change(of_no_job(record));
+            self.stage_change(rule_change(record));
         }
     }
 }
 
 /// Returns a change with a record that belongs to no job.
-fn of_no_job(record: JobRecord) -> JobChange {
+fn rule_change(record: JobRecord) -> JobChange {
     JobChange {
         records: vec![record],
         ..JobChange::keep_state(NO_JOB, 0)

@@ -28,7 +28,7 @@ pub const DESIGN: [&str; 5] = [
 pub struct TypeSpec {
     pub name: String,
     /// Phases in order; none for a type without verification and review.
-    pub phases: Vec<Phase>,
+    pub phases: Vec<WorkPhase>,
     /// True if a process that exits with 0 has completed its phase.
     pub complete_on_exit: bool,
     /// Command that starts the result for a reviewer; `{port}` is filled in. Empty if there is
@@ -38,7 +38,7 @@ pub struct TypeSpec {
 
 /// Phase of a type of work.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Phase {
+pub struct WorkPhase {
     pub name: String,
     /// Names of its steps.
     pub steps: Vec<String>,
@@ -79,7 +79,7 @@ impl TypeSpec {
         if self.phases.is_empty() {
             return JobKind::Custom;
         }
-        let spec = |phase: &Phase| PhaseSpec {
+        let spec = |phase: &WorkPhase| PhaseSpec {
             name: phase.name.clone(),
             review: phase.review,
         };
@@ -90,14 +90,14 @@ impl TypeSpec {
     }
 
     /// Returns a phase by its number, counted from 1.
-    pub fn phase(&self, number: u32) -> Option<&Phase> {
+    pub fn phase(&self, number: u32) -> Option<&WorkPhase> {
         self.phases.get((number as usize).checked_sub(1)?)
     }
 
     /// Returns the types that always exist.
-    pub fn built_in() -> Vec<TypeSpec> {
-        let phase =
-            |name: &str, steps: &[&str], files: &[&str], count: usize, min_chars: usize| Phase {
+    pub fn built_in_types() -> Vec<TypeSpec> {
+        let phase = |name: &str, steps: &[&str], files: &[&str], count: usize, min_chars: usize| {
+            WorkPhase {
                 name: name.into(),
                 steps: steps.iter().map(|&step| step.into()).collect(),
                 deliverables: files.iter().map(|&file| file.into()).collect(),
@@ -106,10 +106,11 @@ impl TypeSpec {
                 placeholders: min_chars > 0,
                 verifier: Verifier::Own,
                 review: true,
-                ..Phase::default()
-            };
+                ..WorkPhase::default()
+            }
+        };
         let building = ["setup", "data", "logic", "ui", "testing", "deploy"];
-        let spec = |name: &str, phases: Vec<Phase>| TypeSpec {
+        let spec = |name: &str, phases: Vec<WorkPhase>| TypeSpec {
             name: name.into(),
             phases,
             complete_on_exit: false,

@@ -2,9 +2,11 @@
 //! does both, so that no request waits for a file, and no folder comes back after its removal.
 
 use super::git_script::git;
-use super::waiting::{self, Waiting};
-use super::workshop::index;
-use super::{Answered, Config, Reply, app, attempt_id, prompt, rebuild, verifier_id};
+use super::pending_log::{self, PendingLog};
+use super::worker_pool::checkpoint_index;
+use super::{
+    JobResponse, JobsConfig, ReplyCallback, attempt_id, prompt, rebuild, task_app, verifier_id,
+};
 use crate::core::shell_quoted;
 use bowline_machines::Timestamp;
 use bowline_machines::job::{Job, JobState};
@@ -36,42 +38,42 @@ pub fn is_passed_over(name: &OsStr, is_folder: bool) -> bool {
 /// Time until files that could not be deleted are tried again.
 const AGAIN: Duration = Duration::from_secs(1);
 /// Path of a task's metadata file in its folder.
-pub(super) const TOLD: &str = ".metadata/task.json";
+pub(super) const METADATA_FILE: &str = ".metadata/task.json";
 
 /// Handle to the thread. Dropping it waits until all queued work is done.
-pub(super) struct Folders {
-    shared: Arc<Shared>,
+pub(super) struct MetadataWriter {
+    shared: Arc<MetadataQueue>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Default)]
-struct Shared {
-    wanted: Mutex<Wanted>,
+struct MetadataQueue {
+    wanted: Mutex<QueuedWrites>,
     more: Condvar,
 }
 
 #[derive(Default)]
-struct Wanted {
+struct QueuedWrites {
     /// Jobs whose metadata file is outdated, with their latest row.
     untold: BTreeMap<String, (JobRow, Timestamp)>,
-    removed: VecDeque<(JobRow, Reply)>,
+    removed: VecDeque<(JobRow, ReplyCallback)>,
     over: bool,
 }
 
-impl Shared {
-    fn wanted(&self) -> MutexGuard<'_, Wanted> {
+impl MetadataQueue {
+    fn queued_writes(&self) -> MutexGuard<'_, QueuedWrites> {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Folders {
-    pub(super) fn open(config: Arc<Config>) -> std::io::Result<Folders> {
-        let shared = Arc::new(Shared::default());
+impl MetadataWriter {
+    pub(super) fn open(config: Arc<JobsConfig>) -> std::io::Result<MetadataWriter> {
+        let shared = Arc::new(MetadataQueue::default());
         let of_thread = shared.clone();
         let thread = std::thread::Builder::new()
             .name("folders".into())
-            .spawn(move || keep(&config, &of_thread))?;
-        Ok(Folders {
+            .spawn(move || run_writer(&config, &of_thread))?;
+        Ok(MetadataWriter {
             shared,
             thread: Some(thread),
         })
@@ -79,24 +81,24 @@ impl Folders {
 
     pub(super) fn describe(&self, row: JobRow, at: Timestamp) {
         self.shared
-            .wanted()
+            .queued_writes()
             .untold
             .insert(row.id.clone(), (row, at));
         self.shared.more.notify_one();
     }
 
     /// Returns a handle to the queue of removals.
-    pub(super) fn removals(&self) -> Removals {
-        Removals(self.shared.clone())
+    pub(super) fn removals(&self) -> RemovalQueue {
+        RemovalQueue(self.shared.clone())
     }
 }
 
 /// Queue of removals. What comes after the end of the thread is left to the next process.
-pub(super) struct Removals(Arc<Shared>);
+pub(super) struct RemovalQueue(Arc<MetadataQueue>);
 
-impl Removals {
-    pub(super) fn push(&self, row: JobRow, reply: Reply) {
-        let mut wanted = self.0.wanted();
+impl RemovalQueue {
+    pub(super) fn push_removal(&self, row: JobRow, reply: ReplyCallback) {
+        let mut wanted = self.0.queued_writes();
         wanted.untold.remove(&row.id);
         wanted.removed.push_back((row, reply));
         drop(wanted);
@@ -104,9 +106,9 @@ impl Removals {
     }
 }
 
-impl Drop for Folders {
+impl Drop for MetadataWriter {
     fn drop(&mut self) {
-        self.shared.wanted().over = true;
+        self.shared.queued_writes().over = true;
         self.shared.more.notify_one();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -114,15 +116,15 @@ impl Drop for Folders {
     }
 }
 
-fn keep(config: &Config, shared: &Shared) {
-    let mut waiting = Waiting::open(config);
+fn run_writer(config: &JobsConfig, shared: &MetadataQueue) {
+    let mut waiting = PendingLog::open(config);
     // A panic about one task must not stop the others; what is left of it is only files.
     let removed =
         |row: &JobRow| catch_unwind(AssertUnwindSafe(|| remove(config, row))).unwrap_or(true);
     // Removed jobs of which some files could not be deleted yet.
     let mut left: Vec<JobRow> = Vec::new();
     let mut last_try = Instant::now();
-    let mut wanted = shared.wanted();
+    let mut wanted = shared.queued_writes();
     loop {
         // First, however much else there is to do: a crash forgets them.
         if !left.is_empty() && last_try.elapsed() >= AGAIN {
@@ -131,20 +133,20 @@ fn keep(config: &Config, shared: &Shared) {
             last_try = Instant::now();
         } else if let Some((row, reply)) = wanted.removed.pop_front() {
             drop(wanted);
-            waiting.write(&waiting::forgotten(&row.id));
+            waiting.write(&pending_log::forgotten_line(&row.id));
             if !removed(&row) {
                 left.push(row);
                 last_try = Instant::now();
             }
             let (row, made) = (None, None);
-            reply(Ok(Answered { row, made }));
+            reply(Ok(JobResponse { row, made }));
         } else if !wanted.untold.is_empty() {
             let untold = std::mem::take(&mut wanted.untold);
             drop(wanted);
             let mut lines = String::new();
             for (row, at) in untold.into_values() {
                 match row.job.attempt {
-                    0 => lines.push_str(&format!("{}\n", told(config, &row, at))),
+                    0 => lines.push_str(&format!("{}\n", task_metadata(config, &row, at))),
                     // The next change writes it again; nothing else depends on it.
                     _ => drop(catch_unwind(AssertUnwindSafe(|| {
                         describe(config, &row, at)
@@ -163,17 +165,17 @@ fn keep(config: &Config, shared: &Shared) {
             wanted = more.unwrap_or_else(PoisonError::into_inner).0;
             continue;
         }
-        wanted = shared.wanted();
+        wanted = shared.queued_writes();
     }
 }
 
 /// Writes the metadata of a task beside its checkpoints, so that a lost store can be rebuilt.
-pub(super) fn describe(config: &Config, row: &JobRow, at: Timestamp) -> std::io::Result<()> {
-    let file = config.record_folder(row).join(TOLD);
-    prompt::write(&file, &format!("{:#}\n", told(config, row, at)))
+pub(super) fn describe(config: &JobsConfig, row: &JobRow, at: Timestamp) -> std::io::Result<()> {
+    let file = config.record_folder(row).join(METADATA_FILE);
+    prompt::write_prompt(&file, &format!("{:#}\n", task_metadata(config, row, at)))
 }
 
-fn told(config: &Config, row: &JobRow, at: Timestamp) -> Value {
+fn task_metadata(config: &JobsConfig, row: &JobRow, at: Timestamp) -> Value {
     let (job, about) = (&row.job, &row.about);
     let utc = bowline_formats::time::format_utc;
     let paused_by = match &job.state {
@@ -195,32 +197,33 @@ fn told(config: &Config, row: &JobRow, at: Timestamp) -> Value {
 }
 
 /// Returns the folder with a note for each removal that may be unfinished.
-fn removals(config: &Config) -> PathBuf {
+fn removals(config: &JobsConfig) -> PathBuf {
     config.data.join("removed")
 }
 
 /// Notes a removal, so that its files are deleted after a crash too.
-pub(super) fn note_removal(config: &Config, row: &JobRow) -> std::io::Result<()> {
+pub(super) fn note_removal(config: &JobsConfig, row: &JobRow) -> std::io::Result<()> {
     let note = json!({
         "workspace": row.about.workspace,
         "attempts": row.job.attempt, "verifications": row.job.verifications,
     });
     let file = removals(config).join(&row.id);
-    prompt::write(&file, &format!("{note}\n")).inspect_err(|_| forget_removal(config, &row.id))
+    prompt::write_prompt(&file, &format!("{note}\n"))
+        .inspect_err(|_| forget_removal(config, &row.id))
 }
 
 /// Deletes the note: the removal is finished, or the task still exists.
-pub(super) fn forget_removal(config: &Config, id: &str) {
+pub(super) fn forget_removal(config: &JobsConfig, id: &str) {
     let _ = std::fs::remove_file(removals(config).join(id));
 }
 
 /// True if the removal of a task is noted.
-pub(super) fn is_removal_noted(config: &Config, id: &str) -> bool {
+pub(super) fn is_removal_noted(config: &JobsConfig, id: &str) -> bool {
     removals(config).join(id).exists()
 }
 
 /// Returns the tasks with a note, with what is needed to delete their files.
-pub(super) fn noted_removals(config: &Config) -> Vec<JobRow> {
+pub(super) fn noted_removals(config: &JobsConfig) -> Vec<JobRow> {
     let notes = std::fs::read_dir(removals(config)).into_iter().flatten();
     let rows = notes.flatten().filter_map(|entry| {
         let id = entry.file_name().into_string().ok()?;
@@ -260,7 +263,7 @@ fn highest_number(attempts: &Path, id: &str, prefix: &str) -> u32 {
 
 /// Deletes the files of a removed job: its own folders, and only our refs in a folder that a person
 /// named. True if nothing is left; a missing resource may be there later.
-fn remove(config: &Config, row: &JobRow) -> bool {
+fn remove(config: &JobsConfig, row: &JobRow) -> bool {
     let workspace = config.workspace(row);
     if row.about.workspace.is_some() && row.job.attempt > 0 && workspace.is_dir() {
         let refs = shell_quoted(&format!("refs/bowline/{}/", row.id));
@@ -283,20 +286,20 @@ fn remove(config: &Config, row: &JobRow) -> bool {
     let attempts = (1..=row.job.attempt).map(|it| attempt_id(&row.id, it));
     let verifiers = (1..=row.job.verifications).map(|it| verifier_id(&row.id, it));
     for id in attempts.chain(verifiers) {
-        let folder = config.attempt(&id);
+        let folder = config.attempt_folder(&id);
         // A process that is being ended must not outlive its folder.
-        rebuild::end(&folder);
+        rebuild::end_attempt(&folder);
         folders.push(folder);
-        let _ = std::fs::remove_file(config.token(&id));
+        let _ = std::fs::remove_file(config.token_file(&id));
     }
-    let index = index(config, row);
+    let index = checkpoint_index(config, row);
     let _ = std::fs::remove_file(&index);
     // Left from a git that was killed.
     let _ = std::fs::remove_file(index.with_extension("index.lock"));
     let _ = std::fs::remove_file(index.with_extension("index.exclude"));
-    let app = app::folder(&config.data, &row.id);
-    for start in app::starts(&app) {
-        rebuild::end(start.folder());
+    let app = task_app::app_folder(&config.data, &row.id);
+    for start in task_app::app_attempts(&app) {
+        rebuild::end_attempt(start.folder());
     }
     folders.push(app);
     let is_gone = |folder: &PathBuf| match std::fs::remove_dir_all(folder) {
@@ -314,7 +317,7 @@ fn remove(config: &Config, row: &JobRow) -> bool {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
 
-    use super::{Config, Folders, note_removal, noted_removals};
+    use super::{JobsConfig, MetadataWriter, note_removal, noted_removals};
     use bowline_machines::job::Job;
     use bowline_store::{JobAttributes, JobRow};
     use bowline_supervisor::ShimProgram;
@@ -330,8 +333,8 @@ mod tests {
         let data = tempfile::tempdir().unwrap();
         let workspace = data.path().join("workspaces/task_1/src");
         std::fs::create_dir_all(&workspace).unwrap();
-        let config = Config::new(data.path(), ShimProgram::new("bowline-shim".as_ref(), &[]));
-        let folders = Folders::open(Arc::new(config)).unwrap();
+        let config = JobsConfig::new(data.path(), ShimProgram::new("bowline-shim".as_ref(), &[]));
+        let folders = MetadataWriter::open(Arc::new(config)).unwrap();
         let before = getrlimit(Resource::Nofile);
         let none = Rlimit {
             current: Some(0),
@@ -347,7 +350,7 @@ mod tests {
         };
         folders
             .removals()
-            .push(row, Box::new(move |_| done.send(()).unwrap()));
+            .push_removal(row, Box::new(move |_| done.send(()).unwrap()));
         let answered = answers.recv_timeout(BOUND);
         setrlimit(Resource::Nofile, before).unwrap();
         answered.unwrap();
@@ -361,7 +364,7 @@ mod tests {
         for name in ["task_1-1", "task_1-2", "task_1-v3", "task_10-7"] {
             std::fs::create_dir_all(data.path().join("attempts").join(name)).unwrap();
         }
-        let config = Config::new(data.path(), ShimProgram::new("bowline-shim".as_ref(), &[]));
+        let config = JobsConfig::new(data.path(), ShimProgram::new("bowline-shim".as_ref(), &[]));
         let row = JobRow {
             id: "task_1".into(),
             version: 1,

@@ -1,11 +1,13 @@
 //! Decides requests of people and typed reports of agents.
 
-use super::desk::{Desk, resolve_workspace};
-use super::flight::{After, Answer};
+use super::commit_queue::{AfterCommit, PendingReply};
+use super::dispatcher::{JobDispatcher, resolve_workspace};
 use super::named_workspace::check_workspace;
-use super::permits::PERSON;
-use super::request::{Edit, JobRequest, Refused, SubmittedRequest, record_of, record_thing};
-use super::{Outage, Reply, folders, prompt};
+use super::permissions::PERSON;
+use super::request::{
+    DraftEdit, JobRequest, RequestError, SubmittedRequest, record_of, record_thing,
+};
+use super::{Outage, ReplyCallback, prompt, workspace_metadata};
 use bowline_formats::markers::check::{AnswerError, check_answer, check_value, is_protected};
 use bowline_machines::Machine as _;
 use bowline_machines::Timestamp;
@@ -37,15 +39,15 @@ pub(super) fn new_id(kind: &str) -> String {
 }
 
 /// Result of a decision: the changes, and what the response is about.
-pub(super) struct Decided {
+pub(super) struct RequestDecision {
     pub(super) changes: Vec<JobChange>,
     pub(super) job: Option<String>,
     pub(super) made: Option<String>,
 }
 
-impl Decided {
-    pub(super) fn of(change: JobChange) -> Decided {
-        Decided {
+impl RequestDecision {
+    pub(super) fn for_change(change: JobChange) -> RequestDecision {
+        RequestDecision {
             job: Some(change.job.clone()),
             changes: vec![change],
             made: None,
@@ -53,9 +55,9 @@ impl Decided {
     }
 }
 
-impl Desk {
+impl JobDispatcher {
     /// Decides a request; the reply follows the commit.
-    pub(super) fn asked(&mut self, submitted: SubmittedRequest, reply: Reply) {
+    pub(super) fn on_request(&mut self, submitted: SubmittedRequest, reply: ReplyCallback) {
         let SubmittedRequest {
             key,
             version,
@@ -63,9 +65,9 @@ impl Desk {
         } = submitted;
         if let Some(id) = &key {
             if self.is_staged(id) {
-                self.commit();
+                self.commit_and_wait();
             }
-            if let Some(answered) = self.answered_before(id, &request) {
+            if let Some(answered) = self.earlier_response(id, &request) {
                 reply(answered);
                 return;
             }
@@ -73,7 +75,7 @@ impl Desk {
         if let JobRequest::Settle(settled) = request {
             let mut advance = StoreStep::empty_at(self.now());
             advance.settled.push(settled);
-            self.stage(advance, After::Reply(reply, Answer::default()));
+            self.stage_step(advance, AfterCommit::Reply(reply, PendingReply::default()));
             return;
         }
         let verb = request.verb();
@@ -82,22 +84,22 @@ impl Desk {
             JobRequest::Delete(task) => self.row(task).ok().map(Box::new),
             _ => None,
         };
-        match self.decide(request, version) {
+        match self.decide_request(request, version) {
             Err(refused) => reply(Err(refused)),
             Ok(decided) => {
                 // Without the note a crash after the commit would leave the files behind.
-                let noted = deleted
-                    .as_ref()
-                    .map_or(Ok(()), |row| folders::note_removal(&self.config, row));
+                let noted = deleted.as_ref().map_or(Ok(()), |row| {
+                    workspace_metadata::note_removal(&self.config, row)
+                });
                 if let Err(error) = noted {
-                    reply(Err(Outage::of(&error).into()));
+                    reply(Err(Outage::from_error(&error).into()));
                     return;
                 }
                 let mut advance = StoreStep::empty_at(self.now());
                 advance.changes = decided.changes;
                 let silent = advance.changes.iter_mut();
                 for change in silent.filter(|it| it.events.is_empty()) {
-                    change.events.push(changed(verb));
+                    change.events.push(changed_event(verb));
                 }
                 let (job, made) = (decided.job, decided.made);
                 advance.request = keyed.map(|(id, print)| IdempotentRequest {
@@ -106,23 +108,23 @@ impl Desk {
                     answer: json!({ "job": job, "made": made }),
                 });
                 let after = match deleted {
-                    Some(row) => After::Remove(reply, row),
+                    Some(row) => AfterCommit::Remove(reply, row),
                     None => {
                         let row = None;
-                        After::Reply(reply, Answer { job, made, row })
+                        AfterCommit::Reply(reply, PendingReply { job, made, row })
                     }
                 };
-                self.stage(advance, after);
+                self.stage_step(advance, after);
             }
         }
     }
 
     /// Returns the response to a request that was carried out before.
-    fn answered_before(
+    fn earlier_response(
         &self,
         id: &str,
         request: &JobRequest,
-    ) -> Option<Result<super::Answered, Refused>> {
+    ) -> Option<Result<super::JobResponse, RequestError>> {
         let known = self.store.stored_response(id).ok().flatten()?;
         // Submitted again as it is: the store compares the fingerprints.
         let again = StoreStep {
@@ -135,7 +137,7 @@ impl Desk {
         };
         match self.store.commit_steps(vec![again]) {
             Ok(outcomes) if outcomes.first() == Some(&CommitOutcome::RequestReused) => {
-                return Some(Err(Refused::RequestReused));
+                return Some(Err(RequestError::RequestReused));
             }
             Ok(_) => {}
             Err(error) => return Some(Err(error.into())),
@@ -144,19 +146,23 @@ impl Desk {
         // Read from the store: what is decided here may not be durable yet.
         let row = text("job").and_then(|job| self.store.find_job(&job).ok().flatten());
         let made = text("made");
-        Some(Ok(super::Answered { row, made }))
+        Some(Ok(super::JobResponse { row, made }))
     }
 
-    fn decide(&mut self, request: JobRequest, version: Option<u64>) -> Result<Decided, Refused> {
+    fn decide_request(
+        &mut self,
+        request: JobRequest,
+        version: Option<u64>,
+    ) -> Result<RequestDecision, RequestError> {
         let (task, command) = match request {
             // An agent reports on its attempt, whatever the version of the job.
             JobRequest::Command(task, Command::MarkerRead { attempt, marker }) => {
-                return self.said_exactly(&self.row(&task)?, attempt, marker);
+                return self.exact_answer(&self.row(&task)?, attempt, marker);
             }
             JobRequest::Command(task, command) => (task, command),
             JobRequest::RecordCommand(command) => {
                 let (kind, id) = record_of(&command).ok_or_else(|| no_request(&command))?;
-                (self.of(kind, id)?, command)
+                (self.job_of_record(kind, id)?, command)
             }
             JobRequest::Create {
                 title,
@@ -173,28 +179,32 @@ impl Desk {
                     scheduled_for: Some(scheduled_for.map(Timestamp)),
                     kind: None,
                 };
-                return self.create(edit, *about, submit);
+                return self.create_job(edit, *about, submit);
             }
-            JobRequest::Edit { task, edit } => return self.edit(&task, *edit, version),
-            JobRequest::Retry(task) => return self.retry(&task, version),
-            JobRequest::Delete(task) => return self.delete(&task, version),
-            JobRequest::Fork { checkpoint, fork } => return self.fork(&checkpoint, fork),
+            JobRequest::Edit { task, edit } => return self.edit_draft(&task, *edit, version),
+            JobRequest::Retry(task) => return self.retry_job(&task, version),
+            JobRequest::Delete(task) => return self.delete_job(&task, version),
+            JobRequest::Fork { checkpoint, fork } => {
+                return self.fork_checkpoint(&checkpoint, fork);
+            }
             JobRequest::Restore { task, checkpoint } => {
-                let (job, at) = self.checkpoint(&checkpoint)?;
+                let (job, at) = self.checkpoint_record(&checkpoint)?;
                 if job != task {
-                    return Err(no_such(ServerThing::Checkpoint, &checkpoint));
+                    return Err(not_found(ServerThing::Checkpoint, &checkpoint));
                 }
-                let mut row = self.at(&task, version)?;
+                let mut row = self.row_at_version(&task, version)?;
                 resolve_workspace(&mut row);
                 let shares = row.about.share_workspace;
-                let held_by = self.index.claims().holder(&row).filter(|_| !shares);
+                let held_by = self.index.claims().current_holder(&row).filter(|_| !shares);
                 let command = Command::Restore {
                     checkpoint: at,
                     held_by,
                 };
-                return Ok(Decided::of(self.step(&row, command)?));
+                return Ok(RequestDecision::for_change(self.step(&row, command)?));
             }
-            JobRequest::Say { task, text } => return self.say(&task, text, version),
+            JobRequest::SendMessage { task, text } => {
+                return self.send_message(&task, text, version);
+            }
             JobRequest::RequestChanges {
                 review,
                 feedback,
@@ -213,12 +223,12 @@ impl Desk {
                 (task, Command::Approve { review, comment })
             }
             JobRequest::Provide { dependency, value } => {
-                return self.provide(dependency, &value, version);
+                return self.provide_dependency(dependency, &value, version);
             }
             JobRequest::Decide {
                 permissions,
                 denied,
-            } => return self.permissions(&permissions, denied.as_ref()),
+            } => return self.decide_permissions(&permissions, denied.as_ref()),
             JobRequest::AddRule(rule) => return self.add_rule(*rule),
             JobRequest::RemoveRule(rule) => return self.remove_rule(&rule),
             JobRequest::Tokens {
@@ -227,19 +237,19 @@ impl Desk {
                 used,
                 usd,
             } => {
-                let mut row = self.at(&task, version)?;
+                let mut row = self.row_at_version(&task, version)?;
                 row.attributes_mut().cost_before_usd += usd.max(0.0);
                 let change = self.step(&row, Command::CountTokens { attempt, used })?;
-                return Ok(Decided::of(change));
+                return Ok(RequestDecision::for_change(change));
             }
-            JobRequest::Settle(_) => return Err(Refused::Failed("settled before".into())),
+            JobRequest::Settle(_) => return Err(RequestError::Failed("settled before".into())),
         };
-        let row = self.at(&task, version)?;
+        let row = self.row_at_version(&task, version)?;
         self.command(&row, command)
     }
 
     /// Decides a command as it was requested.
-    fn command(&mut self, row: &JobRow, command: Command) -> Result<Decided, Refused> {
+    fn command(&mut self, row: &JobRow, command: Command) -> Result<RequestDecision, RequestError> {
         match command {
             Command::Submit
             | Command::Cancel
@@ -250,12 +260,14 @@ impl Desk {
             | Command::Interrupt
             | Command::WithdrawMessage { .. }
             | Command::Approve { .. }
-            | Command::Skip { .. } => Ok(Decided::of(self.step(row, command)?)),
-            Command::Answer { question, text } => self.answer(row, question, text),
-            Command::Reject { dependency, reason } => self.reject(row, dependency, reason),
-            Command::Permit { permission } => self.permission(row, permission, None, PERSON),
+            | Command::Skip { .. } => Ok(RequestDecision::for_change(self.step(row, command)?)),
+            Command::Answer { question, text } => self.answer_question(row, question, text),
+            Command::Reject { dependency, reason } => {
+                self.reject_dependency(row, dependency, reason)
+            }
+            Command::Permit { permission } => self.decide_permission(row, permission, None, PERSON),
             Command::Deny { permission, reason } => {
-                self.permission(row, permission, Some(reason), PERSON)
+                self.decide_permission(row, permission, Some(reason), PERSON)
             }
             // The dispatcher gives the others itself, or makes them of a request with other facts.
             other => Err(no_request(&other)),
@@ -263,11 +275,11 @@ impl Desk {
     }
 
     /// Returns the open review of a task.
-    fn open_review(&self, task: &str, command: &'static str) -> Result<String, Refused> {
+    fn open_review(&self, task: &str, command: &'static str) -> Result<String, RequestError> {
         let job = self.row(task)?.job;
         let open = job.open_review().map(|review| review.id.clone());
         open.ok_or_else(|| {
-            Refused::Rule(job::Refusal::NotAllowed {
+            RequestError::Rule(job::Refusal::NotAllowed {
                 command,
                 task: job.task_status(),
                 agent: job.agent_status(),
@@ -277,10 +289,14 @@ impl Desk {
     }
 
     /// Returns a job if it is at the expected version.
-    pub(super) fn at(&self, task: &str, version: Option<u64>) -> Result<JobRow, Refused> {
+    pub(super) fn row_at_version(
+        &self,
+        task: &str,
+        version: Option<u64>,
+    ) -> Result<JobRow, RequestError> {
         let row = self.row(task)?;
         match version {
-            Some(wanted) if wanted != row.version => Err(Refused::Changed {
+            Some(wanted) if wanted != row.version => Err(RequestError::Changed {
                 version: row.version,
             }),
             _ => Ok(row),
@@ -288,36 +304,36 @@ impl Desk {
     }
 
     /// Returns the job that a record belongs to.
-    pub(super) fn of(&self, kind: RecordKind, id: &str) -> Result<String, Refused> {
+    pub(super) fn job_of_record(&self, kind: RecordKind, id: &str) -> Result<String, RequestError> {
         let record = self.record(id).filter(|it| it.body.kind() == kind);
-        let record = record.ok_or_else(|| no_such(record_thing(kind), id))?;
+        let record = record.ok_or_else(|| not_found(record_thing(kind), id))?;
         Ok(record.job)
     }
 
-    fn kind(&self, name: Option<&String>) -> Result<Option<JobKind>, Refused> {
+    fn check_type(&self, name: Option<&String>) -> Result<Option<JobKind>, RequestError> {
         let Some(name) = name else { return Ok(None) };
         let spec = self.config.types.get(name);
-        let spec = spec.ok_or_else(|| Refused::UnknownType { name: name.clone() })?;
+        let spec = spec.ok_or_else(|| RequestError::UnknownType { name: name.clone() })?;
         Ok(Some(spec.kind()))
     }
 
-    fn known_agent(&self, name: Option<&String>) -> Result<(), Refused> {
+    fn check_agent(&self, name: Option<&String>) -> Result<(), RequestError> {
         match name {
             Some(name) if !self.config.agents.contains_key(name) => {
-                Err(Refused::UnknownAgent { name: name.clone() })
+                Err(RequestError::UnknownAgent { name: name.clone() })
             }
             _ => Ok(()),
         }
     }
 
     /// Checks that the dependencies of a task exist and form no cycle.
-    fn needs(&self, id: &str, needed: &[String]) -> Result<(), Refused> {
+    fn check_dependencies(&self, id: &str, needed: &[String]) -> Result<(), RequestError> {
         let mut open: Vec<Vec<String>> = needed.iter().map(|it| vec![it.clone()]).collect();
         let mut seen = std::collections::BTreeSet::new();
         while let Some(path) = open.pop() {
             let Some(last) = path.last() else { continue };
             if last == id {
-                return Err(Refused::Cycle { tasks: path });
+                return Err(RequestError::Cycle { tasks: path });
             }
             if !seen.insert(last.clone()) {
                 continue;
@@ -331,27 +347,27 @@ impl Desk {
         Ok(())
     }
 
-    fn create(
+    fn create_job(
         &mut self,
         edit: job::DraftChanges,
         mut about: JobAttributes,
         submit: bool,
-    ) -> Result<Decided, Refused> {
+    ) -> Result<RequestDecision, RequestError> {
         let at = self.now();
         let id = new_id("task");
         let edit = job::DraftChanges {
-            kind: self.kind(about.type_name.as_ref())?,
+            kind: self.check_type(about.type_name.as_ref())?,
             ..edit
         };
-        self.known_agent(about.agent.as_ref())?;
+        self.check_agent(about.agent.as_ref())?;
         if let Some(path) = &about.workspace {
             let checked = check_workspace(&self.config.data, Path::new(path));
-            checked.map_err(|fault| Refused::BadWorkspace {
+            checked.map_err(|fault| RequestError::BadWorkspace {
                 path: path.clone(),
                 fault,
             })?;
         }
-        self.needs(&id, edit.depends_on.as_deref().unwrap_or_default())?;
+        self.check_dependencies(&id, edit.depends_on.as_deref().unwrap_or_default())?;
         about.created_at = at.0;
         about.real_workspace = None;
         let draft = Job {
@@ -372,20 +388,27 @@ impl Desk {
         };
         resolve_workspace(&mut row);
         let about = JobAttributes::clone(&row.about);
-        Ok(Decided::of(self.follow(&row, next, about, effects, at)))
+        Ok(RequestDecision::for_change(
+            self.build_store_change(&row, next, about, effects, at),
+        ))
     }
 
-    fn edit(&mut self, task: &str, edit: Edit, version: Option<u64>) -> Result<Decided, Refused> {
-        let row = self.at(task, version)?;
+    fn edit_draft(
+        &mut self,
+        task: &str,
+        edit: DraftEdit,
+        version: Option<u64>,
+    ) -> Result<RequestDecision, RequestError> {
+        let row = self.row_at_version(task, version)?;
         let changes = job::DraftChanges {
             title: edit.title,
             description: edit.description,
-            kind: self.kind(edit.type_name.as_ref())?,
+            kind: self.check_type(edit.type_name.as_ref())?,
             depends_on: edit.depends_on,
             scheduled_for: edit.scheduled_for.map(|at| at.map(Timestamp)),
         };
-        self.known_agent(edit.agent.as_ref())?;
-        self.needs(task, changes.depends_on.as_deref().unwrap_or_default())?;
+        self.check_agent(edit.agent.as_ref())?;
+        self.check_dependencies(task, changes.depends_on.as_deref().unwrap_or_default())?;
         let mut change = self.step(&row, Command::Edit(changes))?;
         if let NextJobState::Is(_, about) = &mut change.next {
             let about = Arc::make_mut(about);
@@ -395,24 +418,28 @@ impl Desk {
             about.label = edit.label.unwrap_or(about.label.take());
             about.budget = edit.budget.unwrap_or(about.budget);
         }
-        Ok(Decided::of(change))
+        Ok(RequestDecision::for_change(change))
     }
 
-    fn retry(&mut self, task: &str, version: Option<u64>) -> Result<Decided, Refused> {
-        let row = self.at(task, version)?;
+    fn retry_job(
+        &mut self,
+        task: &str,
+        version: Option<u64>,
+    ) -> Result<RequestDecision, RequestError> {
+        let row = self.row_at_version(task, version)?;
         let new = new_id("task");
         let change = self.step(&row, Command::Retry { new: new.clone() })?;
-        let made = self.anew(&new, row.job.new_retry(task), &row, None);
+        let made = self.create_copy(&new, row.job.new_retry(task), &row, None);
         let mut changes = vec![change, made];
         // Tasks that depend on the failed one depend on the new one from now on.
-        for dependent in self.dependents(task)? {
+        for dependent in self.waiting_dependents(task)? {
             let (from, to) = (task.to_owned(), new.clone());
             let waiting = self.row(&dependent)?;
             if let Ok(change) = self.step(&waiting, Command::Redirect { from, to }) {
                 changes.push(change);
             }
         }
-        Ok(Decided {
+        Ok(RequestDecision {
             changes,
             job: Some(new),
             made: None,
@@ -420,13 +447,13 @@ impl Desk {
     }
 
     /// Returns the jobs that depend on a job, read after everything is committed.
-    fn dependents(&mut self, task: &str) -> Result<Vec<String>, Refused> {
-        self.commit();
+    fn waiting_dependents(&mut self, task: &str) -> Result<Vec<String>, RequestError> {
+        self.commit_and_wait();
         Ok(self.store.dependents_of(task)?)
     }
 
     /// Creates a job with the settings of another one.
-    fn anew(
+    fn create_copy(
         &self,
         id: &str,
         job: Job,
@@ -457,12 +484,12 @@ impl Desk {
     }
 
     /// Returns a checkpoint with its job.
-    fn checkpoint(&self, id: &str) -> Result<(String, JobCheckpoint), Refused> {
+    fn checkpoint_record(&self, id: &str) -> Result<(String, JobCheckpoint), RequestError> {
         let record = self
             .record(id)
-            .ok_or_else(|| no_such(ServerThing::Checkpoint, id))?;
+            .ok_or_else(|| not_found(ServerThing::Checkpoint, id))?;
         let RecordBody::Checkpoint(row) = record.body else {
-            return Err(no_such(ServerThing::Checkpoint, id));
+            return Err(not_found(ServerThing::Checkpoint, id));
         };
         let step = row
             .step
@@ -475,8 +502,12 @@ impl Desk {
         Ok((record.job, checkpoint))
     }
 
-    fn fork(&mut self, id: &str, fork: ForkOptions) -> Result<Decided, Refused> {
-        let (task, checkpoint) = self.checkpoint(id)?;
+    fn fork_checkpoint(
+        &mut self,
+        id: &str,
+        fork: ForkOptions,
+    ) -> Result<RequestDecision, RequestError> {
+        let (task, checkpoint) = self.checkpoint_record(id)?;
         let row = self.row(&task)?;
         let new = new_id("task");
         let command = Command::Fork {
@@ -485,16 +516,21 @@ impl Desk {
         };
         let change = self.step(&row, command)?;
         let from = Some((task, id.to_owned()));
-        let made = self.anew(&new, row.job.new_fork(checkpoint, fork), &row, from);
-        Ok(Decided {
+        let made = self.create_copy(&new, row.job.new_fork(checkpoint, fork), &row, from);
+        Ok(RequestDecision {
             changes: vec![change, made],
             job: Some(new),
             made: None,
         })
     }
 
-    fn say(&mut self, task: &str, text: String, version: Option<u64>) -> Result<Decided, Refused> {
-        let row = self.at(task, version)?;
+    fn send_message(
+        &mut self,
+        task: &str,
+        text: String,
+        version: Option<u64>,
+    ) -> Result<RequestDecision, RequestError> {
+        let row = self.row_at_version(task, version)?;
         let id = new_id("say");
         let command = Command::SendMessage {
             id: id.clone(),
@@ -514,8 +550,8 @@ impl Desk {
             at: self.now(),
             body,
         };
-        Desk::show(&mut change, record);
-        let mut decided = Decided::of(change);
+        JobDispatcher::add_record(&mut change, record);
+        let mut decided = RequestDecision::for_change(change);
         decided.made = Some(id);
         Ok(decided)
     }
@@ -526,8 +562,9 @@ impl Desk {
         feedback: &str,
         comments: Vec<bowline_store::FileCommentRow>,
         version: Option<u64>,
-    ) -> Result<Decided, Refused> {
-        let row = self.at(&self.of(RecordKind::Review, &review)?, version)?;
+    ) -> Result<RequestDecision, RequestError> {
+        let row =
+            self.row_at_version(&self.job_of_record(RecordKind::Review, &review)?, version)?;
         let mut whole = feedback.to_owned();
         for said in &comments {
             let line = said.line.map(|line| format!(":{line}")).unwrap_or_default();
@@ -544,28 +581,36 @@ impl Desk {
                 row.comment = Some(feedback.to_owned());
             }
         }
-        Ok(Decided::of(change))
+        Ok(RequestDecision::for_change(change))
     }
 
-    fn answer(&mut self, row: &JobRow, question: String, text: String) -> Result<Decided, Refused> {
+    fn answer_question(
+        &mut self,
+        row: &JobRow,
+        question: String,
+        text: String,
+    ) -> Result<RequestDecision, RequestError> {
         let known = row.job.questions.iter().find(|it| it.id == question);
         if let Some(known) = known.filter(|it| it.is_open())
             && let Err(AnswerError::NotAnOption {
                 suggestion: Some(suggestion),
             }) = check_answer(&known.options, &text)
         {
-            self.count_try(&question);
-            return Err(Refused::NearMiss {
+            self.count_wrong_answer(&question);
+            return Err(RequestError::NearMiss {
                 answer: text,
                 suggestion,
             });
         }
         let id = question.clone();
         match self.step(row, Command::Answer { question, text }) {
-            Ok(change) => Ok(Decided::of(change)),
+            Ok(change) => Ok(RequestDecision::for_change(change)),
             Err(refused) => {
-                if matches!(&refused, Refused::Rule(job::Refusal::NotAnOption { .. })) {
-                    self.count_try(&id);
+                if matches!(
+                    &refused,
+                    RequestError::Rule(job::Refusal::NotAnOption { .. })
+                ) {
+                    self.count_wrong_answer(&id);
                 }
                 Err(refused)
             }
@@ -573,7 +618,7 @@ impl Desk {
     }
 
     /// Counts an answer that is no option, where the person sees it.
-    fn count_try(&mut self, question: &str) {
+    fn count_wrong_answer(&mut self, question: &str) {
         let Some(mut record) = self.record(question) else {
             return;
         };
@@ -592,38 +637,41 @@ impl Desk {
         self.stage_change(change);
     }
 
-    fn provide(
+    fn provide_dependency(
         &mut self,
         dependency: String,
         value: &str,
         version: Option<u64>,
-    ) -> Result<Decided, Refused> {
-        let row = self.at(&self.of(RecordKind::Dependency, &dependency)?, version)?;
+    ) -> Result<RequestDecision, RequestError> {
+        let row = self.row_at_version(
+            &self.job_of_record(RecordKind::Dependency, &dependency)?,
+            version,
+        )?;
         let needed = row.job.dependencies.iter().find(|it| it.id == dependency);
         let name = needed.map(|it| it.name.clone()).unwrap_or_default();
         if let Some(needed) = needed.filter(|it| it.is_open()) {
-            check_value(needed.kind, value).map_err(|fault| Refused::BadValue { fault })?;
+            check_value(needed.kind, value).map_err(|fault| RequestError::BadValue { fault })?;
         }
         let id = dependency.clone();
         let mut change = self.step(&row, Command::Provide { dependency })?;
         let sealed = self
             .key
-            .seal(&prompt::purpose(&row.id, &name), value.as_bytes())
-            .map_err(|error| Refused::Failed(error.to_string()))?;
+            .seal(&prompt::value_purpose(&row.id, &name), value.as_bytes())
+            .map_err(|error| RequestError::Failed(error.to_string()))?;
         for record in change.records.iter_mut().filter(|it| it.id == id) {
             if let RecordBody::Dependency(row) = &mut record.body {
                 row.sealed = Some(sealed.clone());
             }
         }
-        Ok(Decided::of(change))
+        Ok(RequestDecision::for_change(change))
     }
 
-    fn reject(
+    fn reject_dependency(
         &mut self,
         row: &JobRow,
         dependency: String,
         reason: String,
-    ) -> Result<Decided, Refused> {
+    ) -> Result<RequestDecision, RequestError> {
         let (id, why) = (dependency.clone(), Some(reason.clone()));
         let mut change = self.step(row, Command::Reject { dependency, reason })?;
         for record in change.records.iter_mut().filter(|it| it.id == id) {
@@ -631,15 +679,15 @@ impl Desk {
                 row.reason = why.clone();
             }
         }
-        Ok(Decided::of(change))
+        Ok(RequestDecision::for_change(change))
     }
 
-    fn said_exactly(
+    fn exact_answer(
         &mut self,
         row: &JobRow,
         attempt: u32,
         marker: AgentMarker,
-    ) -> Result<Decided, Refused> {
+    ) -> Result<RequestDecision, RequestError> {
         let (marker, made) = match marker {
             AgentMarker::Question(mut question) => {
                 question.id = new_id("q");
@@ -647,7 +695,7 @@ impl Desk {
                 (AgentMarker::Question(question), Some(id))
             }
             AgentMarker::DependencyRequest(needed) if is_protected(&needed.name) => {
-                return Err(Refused::ProtectedName { name: needed.name });
+                return Err(RequestError::ProtectedName { name: needed.name });
             }
             AgentMarker::DependencyRequest(mut needed) => {
                 needed.id = new_id("dep");
@@ -657,20 +705,24 @@ impl Desk {
             other => (other, None),
         };
         let change = self.step(row, Command::MarkerRead { attempt, marker })?;
-        let mut decided = Decided::of(change);
+        let mut decided = RequestDecision::for_change(change);
         decided.made = made;
         Ok(decided)
     }
 
-    fn delete(&mut self, task: &str, version: Option<u64>) -> Result<Decided, Refused> {
-        let row = self.at(task, version)?;
-        let dependents = self.dependents(task)?;
+    fn delete_job(
+        &mut self,
+        task: &str,
+        version: Option<u64>,
+    ) -> Result<RequestDecision, RequestError> {
+        let row = self.row_at_version(task, version)?;
+        let dependents = self.waiting_dependents(task)?;
         let mut change = self.step(&row, Command::Delete { dependents })?;
         change.next = NextJobState::Gone;
         change.effects.clear();
         change.timers.clear();
         change.records.clear();
-        Ok(Decided {
+        Ok(RequestDecision {
             changes: vec![change],
             job: None,
             made: None,
@@ -678,21 +730,21 @@ impl Desk {
     }
 }
 
-pub(super) fn no_such(what: ServerThing, id: &str) -> Refused {
-    Refused::NoSuch {
+pub(super) fn not_found(what: ServerThing, id: &str) -> RequestError {
+    RequestError::NoSuch {
         what,
         id: id.into(),
     }
 }
 
 /// Returns the error for a command that nobody may request.
-fn no_request(command: &Command) -> Refused {
-    Refused::Failed(format!("no request can be to {}", command.name()))
+fn no_request(command: &Command) -> RequestError {
+    RequestError::Failed(format!("no request can be to {}", command.name()))
 }
 
 /// Returns an event for a request without a transition, such as an edited draft: clients that show
 /// a task must learn of every request about it.
-fn changed(verb: &str) -> NewEvent {
+fn changed_event(verb: &str) -> NewEvent {
     NewEvent {
         kind: EventKind::Agent,
         body: json!({ "changed": verb }),

@@ -1,10 +1,10 @@
 //! Builds the store change of a transition: events, effects, timers and the records that people
 //! see.
 
-use super::begin::takes_interrupts;
-use super::desk::Desk;
-use super::permits::asked;
-use super::prompt::Asked;
+use super::attempt_lifecycle::takes_interrupts;
+use super::dispatcher::JobDispatcher;
+use super::permissions::requested_permissions;
+use super::prompt::ClientQuestion;
 use crate::core::attempts::GREETINGS;
 use bowline_formats::agents::AgentProtocol;
 use bowline_formats::time::format_utc;
@@ -49,7 +49,7 @@ pub(super) fn stored_effect(effect: &Effect, due: Timestamp) -> NewEffect {
     }
 }
 
-fn transition(id: &str, moved: &TransitionEntry, at: Timestamp) -> NewEvent {
+fn transition_event(id: &str, moved: &TransitionEntry, at: Timestamp) -> NewEvent {
     let fact = |fact: &TransitionFact| match fact {
         TransitionFact::Number(number) => Value::from(*number),
         TransitionFact::Text(text) => Value::from(text.as_str()),
@@ -78,7 +78,7 @@ fn transition(id: &str, moved: &TransitionEntry, at: Timestamp) -> NewEvent {
 }
 
 /// Returns the event that announces a record.
-fn told(record: &JobRecord) -> NewEvent {
+fn record_event(record: &JobRecord) -> NewEvent {
     let (kind, mut body) = match &record.body {
         RecordBody::Review(row) => (EventKind::Review, json!(row)),
         RecordBody::Question(row) => (EventKind::Question, json!(row)),
@@ -97,7 +97,7 @@ fn told(record: &JobRecord) -> NewEvent {
 }
 
 /// Returns the ids of people's messages among messages to an agent.
-fn sayings(messages: &[MessageToAgent]) -> Vec<String> {
+fn message_ids(messages: &[MessageToAgent]) -> Vec<String> {
     let id = |message: &MessageToAgent| match message {
         MessageToAgent::UserMessage { id, .. } => Some(id.clone()),
         _ => None,
@@ -108,15 +108,15 @@ fn sayings(messages: &[MessageToAgent]) -> Vec<String> {
 /// Returns the ids of people's messages that these effects hand to an agent.
 fn handed_over(effects: &[Effect]) -> Vec<String> {
     let told = |effect: &Effect| match effect {
-        Effect::SendMessage { messages: say, .. } => sayings(say),
+        Effect::SendMessage { messages: say, .. } => message_ids(say),
         _ => Vec::new(),
     };
     effects.iter().flat_map(told).collect()
 }
 
-impl Desk {
+impl JobDispatcher {
     /// Builds the store change for a transition of a job.
-    pub(super) fn follow(
+    pub(super) fn build_store_change(
         &self,
         before: &JobRow,
         next: Job,
@@ -130,7 +130,7 @@ impl Desk {
         for mut effect in effects {
             match &mut effect {
                 Effect::Log(moved) => {
-                    change.events.push(transition(id, moved, at));
+                    change.events.push(transition_event(id, moved, at));
                     about.moves += 1;
                     continue;
                 }
@@ -150,7 +150,7 @@ impl Desk {
                 | Effect::CreateFork { .. } => continue,
                 Effect::Spawn { attempt, .. } => {
                     let counts_on = about.session.is_some() && self.is_greeted(before);
-                    begun(&mut about, *attempt, counts_on, at);
+                    reset_attempt(&mut about, *attempt, counts_on, at);
                     // The greeting of such a client takes the first message numbers.
                     about.input_offset = match self.is_greeted(before) {
                         true => GREETINGS,
@@ -167,7 +167,7 @@ impl Desk {
                     about.prompts_open += u32::from(self.is_prompt(*attempt, *number, say));
                 }
                 Effect::Interrupt { number, .. } => {
-                    if takes_interrupts(self.agent(before)) {
+                    if takes_interrupts(self.agent_spec(before)) {
                         about.inputs += 1;
                         *number = about.inputs;
                     }
@@ -182,14 +182,14 @@ impl Desk {
             }
             change.effects.push(stored_effect(&effect, at));
         }
-        self.records(before, &next, &handed_over, &mut change, at);
+        self.update_records(before, &next, &handed_over, &mut change, at);
         if next.step != before.job.step {
             note_step(&mut about, &next, at);
         }
         if next.phase != before.job.phase && before.job.phase > 0 {
             about.phase_ref = self.saved_code(&about);
         }
-        let stopped = stopped(&next.state);
+        let stopped = is_agent_stopped(&next.state);
         about.waits_since = match (stopped, about.waits_since) {
             (false, _) => None,
             (true, since) => since.or(Some(at.0)),
@@ -205,7 +205,7 @@ impl Desk {
 
     /// True if the client of a job is greeted before its first message.
     fn is_greeted(&self, row: &JobRow) -> bool {
-        let agent = self.agent(row);
+        let agent = self.agent_spec(row);
         agent.is_some_and(|it| it.protocol == AgentProtocol::Acp)
     }
 
@@ -215,7 +215,7 @@ impl Desk {
         let prompts = |it: &MessageToAgent| match it {
             MessageToAgent::Permitted { .. } | MessageToAgent::Denied { .. } => false,
             MessageToAgent::QuestionAnswer { question, .. } => {
-                self.requested(question, attempt).is_none()
+                self.open_client_question(question, attempt).is_none()
             }
             _ => true,
         };
@@ -223,12 +223,16 @@ impl Desk {
     }
 
     /// Returns the client's request behind a question if its attempt still waits for the reply.
-    pub(super) fn requested(&self, question: &str, attempt: u32) -> Option<Asked> {
+    pub(super) fn open_client_question(
+        &self,
+        question: &str,
+        attempt: u32,
+    ) -> Option<ClientQuestion> {
         let RecordBody::Question(row) = self.record(question)?.body else {
             return None;
         };
         let request = row.request.filter(|_| row.attempt == attempt)?;
-        Some(Asked {
+        Some(ClientQuestion {
             question: question.into(),
             request,
             text: row.question,
@@ -246,7 +250,7 @@ impl Desk {
 
     /// Updates the records of reviews, questions, dependencies, permissions and messages that
     /// changed.
-    fn records(
+    fn update_records(
         &self,
         before: &JobRow,
         next: &Job,
@@ -257,42 +261,44 @@ impl Desk {
         let old = &before.job;
         let mut found = Vec::new();
         for review in next.reviews.iter().filter(|it| !old.reviews.contains(it)) {
-            found.push(self.review(before, review));
+            found.push(self.review_record(before, review));
         }
         let questions = next.questions.iter();
         for question in questions.filter(|it| !old.questions.contains(it)) {
-            found.push(self.question(before, question, next, at));
+            found.push(self.question_record(before, question, next, at));
         }
         let needed = next.dependencies.iter();
         for needed in needed.filter(|it| !old.dependencies.contains(it)) {
-            found.push(self.dependency(before, needed, next, at));
+            found.push(self.dependency_record(before, needed, next, at));
         }
         for record in found {
-            change.events.push(told(&record));
+            change.events.push(record_event(&record));
             change.records.push(record);
         }
         // A permission that is no longer pending was withdrawn, or its attempt is gone.
-        for gone in asked(old).filter(|id| !asked(next).any(|it| it == *id)) {
+        for gone in
+            requested_permissions(old).filter(|id| !requested_permissions(next).any(|it| it == *id))
+        {
             if let Some(record) =
                 self.settled_permission(gone, PermissionStatus::Withdrawn, None, at)
             {
-                change.events.push(told(&record));
+                change.events.push(record_event(&record));
                 change.records.push(record);
             }
         }
         let (were, are) = (
-            sayings(&old.queued_messages),
-            sayings(&next.queued_messages),
+            message_ids(&old.queued_messages),
+            message_ids(&next.queued_messages),
         );
         let gone = were.iter().filter(|id| !are.contains(id));
         for id in gone.filter(|id| !handed_over.contains(id)) {
             // A person withdrew it, or the task ended first.
-            self.said(id, MessageStatus::Withdrawn, change, at);
+            self.settle_message(id, MessageStatus::Withdrawn, change, at);
         }
     }
 
     /// Settles the record of a message that was delivered or never will be.
-    pub(super) fn said(
+    pub(super) fn settle_message(
         &self,
         id: &str,
         status: MessageStatus,
@@ -311,13 +317,13 @@ impl Desk {
             *was = status;
             *settled_at = Some(at.0);
         }
-        change.events.push(told(&record));
+        change.events.push(record_event(&record));
         change.records.push(record);
     }
 
     /// Adds a record to a change, with the event that announces it.
-    pub(super) fn show(change: &mut JobChange, record: JobRecord) {
-        change.events.push(told(&record));
+    pub(super) fn add_record(change: &mut JobChange, record: JobRecord) {
+        change.events.push(record_event(&record));
         change.records.retain(|it| it.id != record.id);
         change.records.push(record);
     }
@@ -343,7 +349,7 @@ impl Desk {
         Some(record)
     }
 
-    fn review(&self, before: &JobRow, review: &PhaseReview) -> JobRecord {
+    fn review_record(&self, before: &JobRow, review: &PhaseReview) -> JobRecord {
         let mut row = match self.record(&review.id).map(|it| it.body) {
             Some(RecordBody::Review(row)) => row,
             _ => ReviewRow::default(),
@@ -361,7 +367,7 @@ impl Desk {
         }
     }
 
-    fn question(
+    fn question_record(
         &self,
         before: &JobRow,
         question: &AgentQuestion,
@@ -397,7 +403,7 @@ impl Desk {
         }
     }
 
-    fn dependency(
+    fn dependency_record(
         &self,
         before: &JobRow,
         needed: &AgentDependency,
@@ -452,7 +458,7 @@ fn note_step(about: &mut JobAttributes, next: &Job, at: Timestamp) {
 }
 
 /// Resets what belongs to an attempt. The cost stays if the client counts over its whole session.
-fn begun(about: &mut JobAttributes, attempt: u32, counts_on: bool, at: Timestamp) {
+fn reset_attempt(about: &mut JobAttributes, attempt: u32, counts_on: bool, at: Timestamp) {
     about.place = OutputPosition {
         attempt,
         ..OutputPosition::default()
@@ -473,7 +479,7 @@ fn begun(about: &mut JobAttributes, attempt: u32, counts_on: bool, at: Timestamp
 }
 
 /// True if the agent of a job in this state has a process that is stopped.
-pub(super) fn stopped(life: &JobState) -> bool {
+pub(super) fn is_agent_stopped(life: &JobState) -> bool {
     match life {
         JobState::Paused(_)
         | JobState::Asking

@@ -2,7 +2,7 @@
 //! a task counts; a line with only its id says that it is forgotten. A file for each task took the
 //! file system longer to make than the task itself.
 
-use super::Config;
+use super::JobsConfig;
 use bowline_engine::statefiles::{RealDisk, write_atomically};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -16,13 +16,13 @@ const BYTES_MAX: u64 = 256 << 10;
 /// Bytes of unwritten lines beyond which they are dropped.
 const UNWRITTEN_BYTES_MAX: usize = 16 << 20;
 
-fn path(config: &Config) -> PathBuf {
+fn log_path(config: &JobsConfig) -> PathBuf {
     config.data.join("waiting.jsonl")
 }
 
 /// Appender for the file. Without it only the metadata of waiting tasks is missing.
-pub(super) struct Waiting<'c> {
-    config: &'c Config,
+pub(super) struct PendingLog<'c> {
+    config: &'c JobsConfig,
     file: Option<File>,
     /// Bytes that may still be written until outdated lines are removed.
     room: u64,
@@ -30,14 +30,14 @@ pub(super) struct Waiting<'c> {
     unwritten: String,
 }
 
-impl Waiting<'_> {
-    pub(super) fn open(config: &Config) -> Waiting<'_> {
+impl PendingLog<'_> {
+    pub(super) fn open(config: &JobsConfig) -> PendingLog<'_> {
         let file = open(config).ok();
         let length = file.as_ref().and_then(|it| it.metadata().ok());
         let length = length.map_or(0, |it| it.len());
         // As much as there is: however many tasks wait, each line is rewritten once or twice only.
         let room = BYTES_MAX.max(length);
-        Waiting {
+        PendingLog {
             config,
             file,
             room,
@@ -48,7 +48,7 @@ impl Waiting<'_> {
     pub(super) fn write(&mut self, lines: &str) {
         let lines = std::mem::take(&mut self.unwritten) + lines;
         if self.room < lines.len() as u64 || self.file.is_none() {
-            *self = Waiting::open(self.config);
+            *self = PendingLog::open(self.config);
         }
         self.room = self.room.saturating_sub(lines.len() as u64);
         let written = match &mut self.file {
@@ -62,16 +62,16 @@ impl Waiting<'_> {
     }
 }
 
-fn open(config: &Config) -> std::io::Result<File> {
-    let path = path(config);
+fn open(config: &JobsConfig) -> std::io::Result<File> {
+    let path = log_path(config);
     if std::fs::metadata(&path).is_ok_and(|it| it.len() > BYTES_MAX) {
         let begun = |told: &&Value| {
             let id = told["id"].as_str().unwrap_or_default();
             let folders = ["workspaces", "tasks"].map(|it| config.data.join(it).join(id));
-            let told = super::folders::TOLD;
+            let told = super::workspace_metadata::METADATA_FILE;
             folders.iter().any(|folder| folder.join(told).exists())
         };
-        let all = all(config)?;
+        let all = read_lines(config)?;
         let mut lines = String::new();
         for told in all.iter().filter(|told| !begun(told)) {
             lines.push_str(&format!("{told}\n"));
@@ -86,13 +86,13 @@ fn open(config: &Config) -> std::io::Result<File> {
 }
 
 /// Returns the line that marks a task as forgotten.
-pub(super) fn forgotten(id: &str) -> String {
+pub(super) fn forgotten_line(id: &str) -> String {
     format!("{}\n", json!({ "id": id }))
 }
 
 /// Returns the metadata of every task in the file.
-pub(super) fn all(config: &Config) -> std::io::Result<Vec<Value>> {
-    let file = match File::open(path(config)) {
+pub(super) fn read_lines(config: &JobsConfig) -> std::io::Result<Vec<Value>> {
+    let file = match File::open(log_path(config)) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         file => file?,
     };

@@ -3,7 +3,7 @@
 //! It contains what earlier processes have read. Messages that none has read are sent as input, so
 //! that nothing appears twice.
 
-use super::desk::Desk;
+use super::dispatcher::JobDispatcher;
 use bowline_formats::markers::check::check_env_name;
 use bowline_machines::job::{DependencyStatus, Job, MessageToAgent, QuestionStatus, ReviewStatus};
 use bowline_store::{JobAttributes, JobRow, RecordBody};
@@ -49,7 +49,7 @@ fn dependency_id(job: &Job, name: &str, status: DependencyStatus) -> Option<Stri
 }
 
 /// Adds an entry unless it is there.
-pub(super) fn note(about: &mut JobAttributes, entry: String) {
+pub(super) fn note_entry(about: &mut JobAttributes, entry: String) {
     if about.history.contains(&entry) {
         return;
     }
@@ -60,21 +60,23 @@ pub(super) fn note(about: &mut JobAttributes, entry: String) {
     }
 }
 
-impl Desk {
+impl JobDispatcher {
     /// Renders the conversation for the prompt of a new process that is sent `say` beside it. Empty
     /// for the first process, and for a client that resumes its own session.
-    pub(super) fn history(&self, row: &JobRow, say: &[MessageToAgent]) -> String {
+    pub(super) fn conversation_so_far(&self, row: &JobRow, say: &[MessageToAgent]) -> String {
         if row.about.session.is_some() {
             return String::new();
         }
         let told: Vec<String> = say.iter().filter_map(|it| entry_id(&row.job, it)).collect();
         let entries = row.about.history.iter().filter(|id| !told.contains(id));
-        let entries: Vec<String> = entries.filter_map(|id| self.entry(&row.job, id)).collect();
-        render(&entries, row.about.history_left_out)
+        let entries: Vec<String> = entries
+            .filter_map(|id| self.history_entry(&row.job, id))
+            .collect();
+        render_history(&entries, row.about.history_left_out)
     }
 
     /// Renders one entry.
-    fn entry(&self, job: &Job, id: &str) -> Option<String> {
+    fn history_entry(&self, job: &Job, id: &str) -> Option<String> {
         if let Some(asked) = job.questions.iter().find(|it| it.id == id) {
             let answer = match &asked.status {
                 QuestionStatus::Answered(answer) => answer.clone(),
@@ -127,7 +129,7 @@ fn entry(title: &str, text: &str) -> String {
     out
 }
 
-fn render(entries: &[String], left_out: u64) -> String {
+fn render_history(entries: &[String], left_out: u64) -> String {
     if entries.is_empty() {
         return String::new();
     }
@@ -166,13 +168,13 @@ mod tests {
     fn the_newest_entries_stand_in_the_prompt_and_the_others_are_counted() {
         let mut about = JobAttributes::default();
         for number in 0..205 {
-            note(&mut about, format!("say_{number}"));
-            note(&mut about, format!("say_{number}"));
+            note_entry(&mut about, format!("say_{number}"));
+            note_entry(&mut about, format!("say_{number}"));
         }
         assert_eq!((about.history.len(), about.history_left_out), (200, 5));
         assert_eq!(about.history[0], "say_5");
         let entries: Vec<String> = about.history.iter().map(|id| entry("It:", id)).collect();
-        let text = render(&entries, about.history_left_out);
+        let text = render_history(&entries, about.history_left_out);
         assert!(text.contains("5 older entries are left out.\n"), "{text}");
         assert!(text.find("say_5\n") < text.find("say_204\n"), "{text}");
     }
@@ -182,7 +184,7 @@ mod tests {
         let entries: Vec<String> = (0..10)
             .map(|number| entry(&format!("{number}:"), &"x".repeat(10_000)))
             .collect();
-        let text = render(&entries, 0);
+        let text = render_history(&entries, 0);
         assert!(text.contains("4 older entries are left out.\n"));
         assert!(text.len() <= BYTES_MAX + 300, "{}", text.len());
         assert!(!text.contains("  - 3:") && text.contains("  - 4:"));
@@ -194,7 +196,7 @@ mod tests {
             entry("You asked: which?", "green"),
             entry("A person wrote:", &"차".repeat(30_000)),
         ];
-        let text = render(&entries, 0);
+        let text = render_history(&entries, 0);
         assert!(text.contains("1 older entries are left out.\n"));
         assert!(text.contains("A person wrote:\n    차차"));
         assert!(text.ends_with("차\n    (the rest is left out)\n"));
@@ -208,6 +210,6 @@ mod tests {
             "=== PHASE 1 COMPLETE ===\n[/PHASE_START]",
         );
         assert!(text.lines().all(|line| line.starts_with("  ")), "{text}");
-        assert_eq!(render(&[], 3), "");
+        assert_eq!(render_history(&[], 3), "");
     }
 }

@@ -3,11 +3,11 @@
 
 use super::archives;
 use super::first_state;
-use super::folders::{Folders, is_passed_over};
 use super::git_script::git;
 use super::phase_files::PhaseChanges;
 use super::work_in_progress::WorkInProgress;
-use super::{Config, Phase, Reply};
+use super::workspace_metadata::{MetadataWriter, is_passed_over};
+use super::{JobsConfig, ReplyCallback, WorkPhase};
 use crate::core::shell_quoted;
 use bowline_engine::process::run_in;
 use bowline_formats::checkpoint::{
@@ -25,7 +25,7 @@ use std::time::Duration;
 /// Number of workers: two verifications at once, and one more for checkpoints.
 const THREADS: usize = 3;
 /// Bytes of an attempt's output that a checkpoint keeps.
-const SPOKEN_BYTES_MAX: usize = 64 << 10;
+const CONVERSATION_BYTES_MAX: usize = 64 << 10;
 /// Files of a workspace that are listed.
 const FILES_MAX: usize = 10_000;
 /// Words that mark unfinished text.
@@ -43,7 +43,7 @@ const PLACEHOLDERS: [&str; 8] = [
 pub(super) type Environment = std::collections::BTreeMap<String, String>;
 
 /// Work for the pool.
-pub(super) enum Task {
+pub(super) enum WorkItem {
     Snapshot {
         effect: u64,
         row: Box<JobRow>,
@@ -53,14 +53,14 @@ pub(super) enum Task {
         provided: Vec<ProvidedDependency>,
         variables: Vec<String>,
         log: PathBuf,
-        config: Arc<Config>,
+        config: Arc<JobsConfig>,
     },
     Check {
         effect: u64,
         job: String,
         verification: u32,
         workspace: PathBuf,
-        phase: Option<Phase>,
+        phase: Option<WorkPhase>,
         changes: Option<PhaseChanges>,
         limit: Duration,
         environment: Environment,
@@ -90,21 +90,21 @@ pub(super) enum Task {
         /// Repository with the code, its ref, and whether the folder is new.
         restore: Option<(PathBuf, String, bool)>,
         /// Task whose files are saved before its first agent starts.
-        first_state: Option<(Arc<Config>, Box<JobRow>)>,
+        first_state: Option<(Arc<JobsConfig>, Box<JobRow>)>,
         environment: Environment,
     },
 }
 
 /// Outcome of a task of the pool.
 #[derive(Debug)]
-pub(super) struct Finished {
+pub(super) struct FinishedWork {
     pub(super) effect: u64,
     pub(super) job: String,
-    pub(super) what: Came,
+    pub(super) what: WorkOutcome,
 }
 
 #[derive(Debug)]
-pub(super) enum Came {
+pub(super) enum WorkOutcome {
     Saved {
         id: String,
         at: Timestamp,
@@ -123,52 +123,52 @@ pub(super) enum Came {
 }
 
 /// Executor of tasks that take time: a [`Workshop`], or a simulation.
-pub(super) trait Bench: Send {
-    fn give(&self, task: Task);
+pub(super) trait WorkExecutor: Send {
+    fn submit_work(&self, task: WorkItem);
     /// Schedules a rewrite of the job's metadata file.
-    fn describe(&self, row: JobRow, at: Timestamp);
+    fn rewrite_metadata(&self, row: JobRow, at: Timestamp);
     /// Deletes the files of a removed job once no worker uses them, then replies.
-    fn remove(&self, row: JobRow, reply: Reply);
+    fn remove_task_files(&self, row: JobRow, reply: ReplyCallback);
 }
 
-impl Bench for Arc<Workshop> {
-    fn give(&self, task: Task) {
+impl WorkExecutor for Arc<WorkerPool> {
+    fn submit_work(&self, task: WorkItem) {
         if self.in_progress.begin(task.effect(), task.job()) {
             // The threads live as long as this.
             let _ = self.tasks.send(task);
         }
     }
 
-    fn describe(&self, row: JobRow, at: Timestamp) {
+    fn rewrite_metadata(&self, row: JobRow, at: Timestamp) {
         self.folders.describe(row, at);
     }
 
-    fn remove(&self, row: JobRow, reply: Reply) {
+    fn remove_task_files(&self, row: JobRow, reply: ReplyCallback) {
         if let Some((row, reply)) = self.in_progress.remove(row, reply) {
-            self.folders.removals().push(row, reply);
+            self.folders.removals().push_removal(row, reply);
         }
     }
 }
 
-pub(super) struct Workshop {
-    tasks: Sender<Task>,
+pub(super) struct WorkerPool {
+    tasks: Sender<WorkItem>,
     in_progress: Arc<WorkInProgress>,
-    folders: Folders,
+    folders: MetadataWriter,
 }
 
-impl Workshop {
+impl WorkerPool {
     pub(super) fn open(
-        config: Arc<Config>,
-        done: impl Fn(Finished) + Send + Sync + 'static,
-    ) -> std::io::Result<Workshop> {
+        config: Arc<JobsConfig>,
+        done: impl Fn(FinishedWork) + Send + Sync + 'static,
+    ) -> std::io::Result<WorkerPool> {
         let (tasks, inbox) = channel();
         let inbox = Arc::new(Mutex::new(inbox));
         let in_progress = Arc::new(WorkInProgress::default());
-        let folders = Folders::open(config)?;
+        let folders = MetadataWriter::open(config)?;
         let (of_threads, removals) = (in_progress.clone(), folders.removals());
-        let done = Arc::new(move |finished: Finished| {
+        let done = Arc::new(move |finished: FinishedWork| {
             if let Some((row, reply)) = of_threads.finish(finished.effect) {
-                removals.push(row, reply);
+                removals.push_removal(row, reply);
             }
             done(finished);
         });
@@ -176,9 +176,9 @@ impl Workshop {
             let (inbox, done) = (inbox.clone(), done.clone());
             std::thread::Builder::new()
                 .name(format!("workshop-{number}"))
-                .spawn(move || work(&inbox, &*done))?;
+                .spawn(move || run_worker(&inbox, &*done))?;
         }
-        Ok(Workshop {
+        Ok(WorkerPool {
             tasks,
             in_progress,
             folders,
@@ -187,49 +187,49 @@ impl Workshop {
 }
 
 /// Returns the git index for the checkpoints of a job.
-pub(super) fn index(config: &Config, row: &JobRow) -> PathBuf {
+pub(super) fn checkpoint_index(config: &JobsConfig, row: &JobRow) -> PathBuf {
     config.data.join("side").join(format!("{}.index", row.id))
 }
 
-fn work(inbox: &Mutex<Receiver<Task>>, done: &dyn Fn(Finished)) {
+fn run_worker(inbox: &Mutex<Receiver<WorkItem>>, done: &dyn Fn(FinishedWork)) {
     loop {
         let next = inbox.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(task) = next else { return };
         let (effect, job) = (task.effect(), task.job().to_owned());
-        let finished = catch_unwind(AssertUnwindSafe(|| carry_out(task)));
+        let finished = catch_unwind(AssertUnwindSafe(|| execute_work(task)));
         // A thread that dies of one task would leave all others undone.
         done(finished.unwrap_or_else(|_| {
-            let what = Came::Failed("a panic; the log has it".into());
-            Finished { effect, job, what }
+            let what = WorkOutcome::Failed("a panic; the log has it".into());
+            FinishedWork { effect, job, what }
         }));
     }
 }
 
-impl Task {
+impl WorkItem {
     fn effect(&self) -> u64 {
         match self {
-            Task::Snapshot { effect, .. }
-            | Task::Check { effect, .. }
-            | Task::Archive { effect, .. }
-            | Task::ErrorLog { effect, .. }
-            | Task::Prepare { effect, .. } => *effect,
+            WorkItem::Snapshot { effect, .. }
+            | WorkItem::Check { effect, .. }
+            | WorkItem::Archive { effect, .. }
+            | WorkItem::ErrorLog { effect, .. }
+            | WorkItem::Prepare { effect, .. } => *effect,
         }
     }
 
     pub(super) fn job(&self) -> &str {
         match self {
-            Task::Snapshot { row, .. } => &row.id,
-            Task::Check { job, .. }
-            | Task::Archive { job, .. }
-            | Task::ErrorLog { job, .. }
-            | Task::Prepare { job, .. } => job,
+            WorkItem::Snapshot { row, .. } => &row.id,
+            WorkItem::Check { job, .. }
+            | WorkItem::Archive { job, .. }
+            | WorkItem::ErrorLog { job, .. }
+            | WorkItem::Prepare { job, .. } => job,
         }
     }
 }
 
-fn carry_out(task: Task) -> Finished {
+fn execute_work(task: WorkItem) -> FinishedWork {
     match task {
-        Task::Snapshot {
+        WorkItem::Snapshot {
             effect,
             row,
             at,
@@ -240,19 +240,19 @@ fn carry_out(task: Task) -> Finished {
             log,
             config,
         } => {
-            let saved = save(&config, &row, at, reason, &id, provided, variables, &log);
+            let saved = save_checkpoint(&config, &row, at, reason, &id, provided, variables, &log);
             let what = match saved {
-                Ok(saved) => Came::Saved {
+                Ok(saved) => WorkOutcome::Saved {
                     id,
                     at,
                     row: Box::new(saved),
                 },
-                Err(why) => Came::Failed(why),
+                Err(why) => WorkOutcome::Failed(why),
             };
             let job = row.id;
-            Finished { effect, job, what }
+            FinishedWork { effect, job, what }
         }
-        Task::Check {
+        WorkItem::Check {
             effect,
             job,
             verification,
@@ -263,50 +263,50 @@ fn carry_out(task: Task) -> Finished {
             environment,
         } => {
             let phase = phase.unwrap_or_default();
-            let what = match check(&workspace, &phase, limit, &environment) {
+            let what = match check_phase(&workspace, &phase, limit, &environment) {
                 Ok((issues, mut files)) => {
                     if phase.deliverables.is_empty()
                         && let Some(changed) = changes.and_then(|it| it.files(&environment))
                     {
                         files.retain(|file| changed.contains(file));
                     }
-                    Came::Checked {
+                    WorkOutcome::Checked {
                         verification,
                         issues,
                         files,
                     }
                 }
-                Err(why) => Came::Failed(why),
+                Err(why) => WorkOutcome::Failed(why),
             };
-            Finished { effect, job, what }
+            FinishedWork { effect, job, what }
         }
-        Task::Archive {
+        WorkItem::Archive {
             effect,
             job,
             workspace,
             to,
             secrets,
         } => {
-            let what = match archives::archive(&workspace, &to, &secrets) {
-                Ok(()) => Came::Done,
-                Err(error) => Came::Failed(error.to_string()),
+            let what = match archives::archive_workspace(&workspace, &to, &secrets) {
+                Ok(()) => WorkOutcome::Done,
+                Err(error) => WorkOutcome::Failed(error.to_string()),
             };
-            Finished { effect, job, what }
+            FinishedWork { effect, job, what }
         }
-        Task::ErrorLog {
+        WorkItem::ErrorLog {
             effect,
             job,
             from,
             to,
             secrets,
         } => {
-            let what = match archives::error_log(&from, &to, &secrets) {
-                Ok(()) => Came::Done,
-                Err(error) => Came::Failed(error.to_string()),
+            let what = match archives::collect_error_log(&from, &to, &secrets) {
+                Ok(()) => WorkOutcome::Done,
+                Err(error) => WorkOutcome::Failed(error.to_string()),
             };
-            Finished { effect, job, what }
+            FinishedWork { effect, job, what }
         }
-        Task::Prepare {
+        WorkItem::Prepare {
             effect,
             job,
             attempt,
@@ -316,25 +316,26 @@ fn carry_out(task: Task) -> Finished {
             first_state: first,
             environment,
         } => {
-            let what = match prepare(&workspace, &records, restore, &environment) {
-                Ok(()) => Came::Ready { attempt },
-                Err(why) => Came::Failed(why),
+            let what = match prepare_workspace(&workspace, &records, restore, &environment) {
+                Ok(()) => WorkOutcome::Ready { attempt },
+                Err(why) => WorkOutcome::Failed(why),
             };
-            if let Some((config, row)) = first.filter(|_| matches!(what, Came::Ready { .. })) {
+            if let Some((config, row)) = first.filter(|_| matches!(what, WorkOutcome::Ready { .. }))
+            {
                 first_state::save(&config, &row);
             }
-            Finished { effect, job, what }
+            FinishedWork { effect, job, what }
         }
     }
 }
 
-pub(super) fn shown(path: &Path) -> String {
+pub(super) fn shown_path(path: &Path) -> String {
     shell_quoted(&path.to_string_lossy())
 }
 
 /// Returns the repository for the code of a workspace: its own, else one in the data folder. A
 /// person's folder never gets a `.git`.
-pub(super) fn repository(config: &Config, row: &JobRow) -> Result<PathBuf, String> {
+pub(super) fn code_repository(config: &JobsConfig, row: &JobRow) -> Result<PathBuf, String> {
     let workspace = config.workspace(row);
     if row.about.workspace.is_some()
         && let Ok(found) = git(
@@ -347,7 +348,7 @@ pub(super) fn repository(config: &Config, row: &JobRow) -> Result<PathBuf, Strin
     }
     let side = config.data.join("side").join(format!("{}.git", row.id));
     if !side.join("HEAD").exists() {
-        let script = format!("git init -q --bare {}", shown(&side));
+        let script = format!("git init -q --bare {}", shown_path(&side));
         git(&script, &workspace, &config.environment)?;
     }
     Ok(side)
@@ -365,11 +366,11 @@ others --ignored --exclude-standard --directory -- ':(glob)**/.gitignore' | sed 
 "#;
 
 /// Saves the files of a workspace under a hidden ref, including untracked but never ignored ones.
-pub(super) fn save_code(config: &Config, row: &JobRow, name: &str) -> Result<String, String> {
+pub(super) fn save_code(config: &JobsConfig, row: &JobRow, name: &str) -> Result<String, String> {
     let workspace = config.workspace(row);
-    let repository = repository(config, row)?;
+    let repository = code_repository(config, row)?;
     let reference = format!("refs/bowline/{}/{name}", row.id);
-    let index = index(config, row);
+    let index = checkpoint_index(config, row);
     let script = format!(
         // Our own git takes a minute at most: an older lock is left from one that was killed.
         "export GIT_DIR={} GIT_WORK_TREE={} GIT_INDEX_FILE={}\n\
@@ -381,9 +382,9 @@ pub(super) fn save_code(config: &Config, row: &JobRow, name: &str) -> Result<Str
          tree=$(git write-tree)\n\
          commit=$(git commit-tree -m {} \"$tree\")\n\
          git update-ref {} \"$commit\"\n",
-        shown(&repository),
-        shown(&workspace),
-        shown(&index),
+        shown_path(&repository),
+        shown_path(&workspace),
+        shown_path(&index),
         shell_quoted(&format!("checkpoint of {}", row.id)),
         shell_quoted(&reference),
     );
@@ -395,8 +396,8 @@ pub(super) fn save_code(config: &Config, row: &JobRow, name: &str) -> Result<Str
     clippy::too_many_arguments,
     reason = "a checkpoint is made of as many things as it is"
 )]
-fn save(
-    config: &Config,
+fn save_checkpoint(
+    config: &JobsConfig,
     row: &JobRow,
     at: Timestamp,
     reason: &'static str,
@@ -411,7 +412,7 @@ fn save(
     std::fs::create_dir_all(&folder).map_err(io)?;
     // A checkpoint without code is better than none.
     let code_ref = save_code(config, row, id).ok();
-    let (files, last_modified) = files(&workspace);
+    let (files, last_modified) = deliverable_files(&workspace);
     let job = &row.job;
     let created_by = match reason {
         "interval" => "auto",
@@ -435,7 +436,7 @@ fn save(
         current_step: job.step.as_ref().map(|step| step.name.clone()),
         tokens_used: job.tokens,
         blocked_by: job.blocked_by(),
-        messages: spoken(log, at),
+        messages: conversation_of(log, at),
         variables,
         dependencies: provided,
         workspace: workspace.to_string_lossy().into_owned(),
@@ -510,9 +511,9 @@ fn keep_newest(folder: &Path, newest: &str) {
 }
 
 /// Returns the end of an attempt's output as a message.
-fn spoken(log: &Path, at: Timestamp) -> Vec<Spoken> {
+fn conversation_of(log: &Path, at: Timestamp) -> Vec<Spoken> {
     let bytes = std::fs::read(log).unwrap_or_default();
-    let tail = &bytes[bytes.len().saturating_sub(SPOKEN_BYTES_MAX)..];
+    let tail = &bytes[bytes.len().saturating_sub(CONVERSATION_BYTES_MAX)..];
     if tail.is_empty() {
         return Vec::new();
     }
@@ -525,7 +526,7 @@ fn spoken(log: &Path, at: Timestamp) -> Vec<Spoken> {
 }
 
 /// Returns the files of a workspace that may be deliverables, and the time of the last change.
-pub(super) fn files(workspace: &Path) -> (Vec<String>, Option<Timestamp>) {
+pub(super) fn deliverable_files(workspace: &Path) -> (Vec<String>, Option<Timestamp>) {
     let mut found = Vec::new();
     let mut newest = None;
     let mut folders = vec![workspace.to_owned()];
@@ -563,14 +564,14 @@ pub(super) fn files(workspace: &Path) -> (Vec<String>, Option<Timestamp>) {
 
 /// Returns the issues of a finished phase and its files. Fails if the machine lacks a resource for
 /// the check.
-pub(super) fn check(
+pub(super) fn check_phase(
     workspace: &Path,
-    phase: &Phase,
+    phase: &WorkPhase,
     limit: Duration,
     environment: &Environment,
 ) -> Result<(Vec<String>, Vec<String>), String> {
     let mut issues = Vec::new();
-    let (all, _) = files(workspace);
+    let (all, _) = deliverable_files(workspace);
     let fits = |file: &&String| {
         phase
             .deliverables
@@ -625,7 +626,7 @@ pub(super) fn check(
     Ok((issues, shown))
 }
 
-fn prepare(
+fn prepare_workspace(
     workspace: &Path,
     records: &Path,
     restore: Option<(PathBuf, String, bool)>,
@@ -647,11 +648,11 @@ fn prepare(
     // others.
     let script = format!(
         "export GIT_DIR={} GIT_WORK_TREE={} GIT_INDEX_FILE={}\n{keep}git read-tree --reset -u {}\nrm -f {}\n",
-        shown(&repository),
-        shown(workspace),
-        shown(&index),
+        shown_path(&repository),
+        shown_path(workspace),
+        shown_path(&index),
         shell_quoted(&reference),
-        shown(&index),
+        shown_path(&index),
     );
     git(&script, workspace, environment).map(|_| ())
 }

@@ -6,11 +6,11 @@
 //! agents, results of the worker pool and effects are acted on at once, and wait until no commit is
 //! in flight.
 
-use super::Reply;
-use super::decide::no_such;
-use super::desk::Desk;
+use super::ReplyCallback;
+use super::dispatcher::JobDispatcher;
 use super::outage::Outage;
-use super::request::{Answered, Refused};
+use super::request::{JobResponse, RequestError};
+use super::request_handlers::not_found;
 use bowline_formats::agents::ResumePoint;
 use bowline_machines::job::{Job, JobState};
 use bowline_store::{CommitHandle, CommitOutcome, JobChange, JobRow, Store as _, StoreStep};
@@ -20,11 +20,11 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 /// Action that follows once a step is durable.
-pub(super) enum After {
+pub(super) enum AfterCommit {
     Nothing,
-    Reply(Reply, Answer),
+    Reply(ReplyCallback, PendingReply),
     /// The job is removed: its files are deleted too.
-    Remove(Reply, Box<JobRow>),
+    Remove(ReplyCallback, Box<JobRow>),
     Processed {
         attempt: String,
         upto: u64,
@@ -32,10 +32,10 @@ pub(super) enum After {
     },
 }
 
-impl After {
+impl AfterCommit {
     /// Refuses the caller: the step is not known to be durable.
-    fn refuse(self, refused: impl FnOnce() -> Refused) {
-        if let After::Reply(reply, _) | After::Remove(reply, _) = self {
+    fn refuse_caller(self, refused: impl FnOnce() -> RequestError) {
+        if let AfterCommit::Reply(reply, _) | AfterCommit::Remove(reply, _) = self {
             reply(Err(refused()));
         }
     }
@@ -43,7 +43,7 @@ impl After {
 
 /// Content of the response to a request.
 #[derive(Default)]
-pub(super) struct Answer {
+pub(super) struct PendingReply {
     pub(super) job: Option<String>,
     pub(super) made: Option<String>,
     /// The job as it is with the whole batch committed.
@@ -51,9 +51,9 @@ pub(super) struct Answer {
 }
 
 /// A batch of steps that is being made durable.
-pub(super) struct Flight {
+pub(super) struct PendingCommit {
     advancing: CommitHandle,
-    afters: Vec<After>,
+    afters: Vec<AfterCommit>,
     /// For each step, its job if it is about one job alone.
     subjects: Vec<Option<String>>,
     requests: BTreeSet<String>,
@@ -62,13 +62,13 @@ pub(super) struct Flight {
     jobs: BTreeSet<String>,
     records: BTreeSet<String>,
     /// Jobs whose metadata file must be rewritten then.
-    untold: Vec<JobRow>,
+    stale_metadata: Vec<JobRow>,
 }
 
-impl Desk {
+impl JobDispatcher {
     /// True if a request waits to be committed.
     pub(super) fn is_staged(&self, request: &str) -> bool {
-        let mut under_way = self.flights.iter();
+        let mut under_way = self.commits.iter();
         self.requests.contains(request) || under_way.any(|it| it.requests.contains(request))
     }
 
@@ -81,36 +81,36 @@ impl Desk {
     }
 
     /// Commits everything decided and waits; then replies, publishes and queues effects.
-    pub(super) fn commit(&mut self) {
-        self.push_on(true);
+    pub(super) fn commit_and_wait(&mut self) {
+        self.start_next_commit(true);
     }
 
     /// Waits for the commits in flight. Everything that acts at once, and not by an effect, begins
     /// with this.
-    pub(super) fn land(&mut self) {
-        if !self.flights.is_empty() {
-            self.commit();
+    pub(super) fn await_commits(&mut self) {
+        if !self.commits.is_empty() {
+            self.commit_and_wait();
         }
     }
 
     /// Commits what was decided and finishes the commits that are durable; with `wait`, all of
     /// them. The store flushes batches that queue up meanwhile together and in order, because each
     /// rests on the one before and fails with it.
-    pub(super) fn push_on(&mut self, wait: bool) {
+    pub(super) fn start_next_commit(&mut self, wait: bool) {
         // Decisions after a failed read are worthless.
         self.broken = self.broken.take().or_else(|| self.store.failure());
         if self.broken.is_none() && !self.batch.is_empty() {
-            let flight = self.set_out();
-            self.flights.push_back(flight);
+            let flight = self.start_commit();
+            self.commits.push_back(flight);
         }
         while self.broken.is_none()
-            && let Some(flight) = self.flights.front_mut()
+            && let Some(flight) = self.commits.front_mut()
         {
             let Some(answer) = (flight.advancing)(wait) else {
                 return;
             };
             let outcomes = answer.unwrap_or_else(|error| {
-                self.broken = Some(Outage::of(&error));
+                self.broken = Some(Outage::from_error(&error));
                 Vec::new()
             });
             // Only this dispatcher writes: otherwise another process has the store, or it is not
@@ -124,8 +124,8 @@ impl Desk {
                 let reason = format!("the store went another way: {other}");
                 self.broken = Some(Outage::fault(reason));
             }
-            if let Some(flight) = self.flights.pop_front() {
-                self.landed(flight, outcomes);
+            if let Some(flight) = self.commits.pop_front() {
+                self.on_committed(flight, outcomes);
             }
         }
         self.refuse_pending();
@@ -136,7 +136,7 @@ impl Desk {
         let Some(outage) = &self.broken else {
             return;
         };
-        let mut under_way: Vec<Flight> = std::mem::take(&mut self.flights).into();
+        let mut under_way: Vec<PendingCommit> = std::mem::take(&mut self.commits).into();
         for flight in &mut under_way {
             // The store may commit it all the same: the next dispatcher must find it done or not.
             let _ = (flight.advancing)(true);
@@ -144,12 +144,12 @@ impl Desk {
         let decided = std::mem::take(&mut self.batch).into_iter();
         let under_way = under_way.into_iter().flat_map(|it| it.afters);
         for after in under_way.chain(decided.map(|(_, after)| after)) {
-            after.refuse(|| outage.clone().into());
+            after.refuse_caller(|| outage.clone().into());
         }
     }
 
-    fn set_out(&mut self) -> Flight {
-        let (steps, mut afters): (Vec<StoreStep>, Vec<After>) =
+    fn start_commit(&mut self) -> PendingCommit {
+        let (steps, mut afters): (Vec<StoreStep>, Vec<AfterCommit>) =
             std::mem::take(&mut self.batch).into_iter().unzip();
         let subjects = steps.iter().map(|step| match step.changes.as_slice() {
             [change] => Some(change.job.clone()),
@@ -162,56 +162,56 @@ impl Desk {
             records.extend(change.records.iter().map(|record| record.id.clone()));
         }
         for after in &mut afters {
-            if let After::Reply(_, answer) = after {
+            if let AfterCommit::Reply(_, answer) = after {
                 let row = answer.job.as_ref().and_then(|id| self.row(id).ok());
                 answer.row = row.map(Box::new);
             }
         }
-        let untold = std::mem::take(&mut self.untold).into_iter();
+        let untold = std::mem::take(&mut self.stale_metadata).into_iter();
         let untold = untold
             .filter_map(|id| self.rows.get(&id).cloned())
             .collect();
-        let advancing: CommitHandle = if self.alone && steps.len() == 1 && self.flights.is_empty() {
+        let advancing: CommitHandle = if self.alone && steps.len() == 1 && self.commits.is_empty() {
             let mut answer = Some(self.store.commit_steps(steps));
             Box::new(move |_| answer.take())
         } else {
             let wake = self.wake.clone();
             self.store.begin_commit(steps, Box::new(move || wake()))
         };
-        Flight {
+        PendingCommit {
             advancing,
             afters,
             subjects,
             requests: std::mem::take(&mut self.requests),
             jobs,
             records,
-            untold,
+            stale_metadata: untold,
         }
     }
 
     /// Acts on a batch that is durable. Steps without an outcome are not.
-    fn landed(&mut self, flight: Flight, outcomes: Vec<CommitOutcome>) {
+    fn on_committed(&mut self, flight: PendingCommit, outcomes: Vec<CommitOutcome>) {
         if self.broken.is_none() {
             let at = self.now();
-            for row in flight.untold {
-                self.workshop.describe(row, at);
+            for row in flight.stale_metadata {
+                self.workers.rewrite_metadata(row, at);
             }
         }
-        self.publish(&outcomes);
+        self.publish_events(&outcomes);
         let mut outcomes = outcomes.into_iter();
         for (after, subject) in flight.afters.into_iter().zip(flight.subjects) {
             let effects = match (outcomes.next(), &self.broken) {
                 (Some(CommitOutcome::Applied { effects, .. }), _) => effects,
                 (_, Some(outage)) => {
-                    after.refuse(|| outage.clone().into());
+                    after.refuse_caller(|| outage.clone().into());
                     continue;
                 }
                 // A step about a removed job changes nothing; the other steps go on.
                 (_, None) => {
                     let job = subject.unwrap_or_default();
                     self.failures.dropped_steps.fetch_add(1, Ordering::Relaxed);
-                    self.forget(&job);
-                    after.refuse(|| no_such(ServerThing::Task, &job));
+                    self.forget_job(&job);
+                    after.refuse_caller(|| not_found(ServerThing::Task, &job));
                     continue;
                 }
             };
@@ -220,17 +220,17 @@ impl Desk {
                 of.push_back(effect);
             }
             match after {
-                After::Nothing => {}
-                After::Reply(reply, Answer { row, made, .. }) => {
+                AfterCommit::Nothing => {}
+                AfterCommit::Reply(reply, PendingReply { row, made, .. }) => {
                     let row = row.map(|row| *row);
-                    reply(Ok(Answered { row, made }));
+                    reply(Ok(JobResponse { row, made }));
                 }
-                After::Remove(reply, row) => self.remove_files(*row, reply),
-                After::Processed {
+                AfterCommit::Remove(reply, row) => self.remove_files(*row, reply),
+                AfterCommit::Processed {
                     attempt,
                     upto,
                     resume,
-                } => self.attempts.processed(&attempt, upto, resume),
+                } => self.attempts.acknowledge_output(&attempt, upto, resume),
             }
         }
         // A job that is over leaves memory, unless a commit in flight changes it.
@@ -238,24 +238,24 @@ impl Desk {
             |job: &Job| matches!(job.state, JobState::Completed { .. } | JobState::Failed(_));
         for id in flight.jobs {
             // Its removal is durable, or none was decided: the store knows.
-            if !self.flights.iter().any(|it| it.jobs.contains(&id)) {
+            if !self.commits.iter().any(|it| it.jobs.contains(&id)) {
                 self.removed.remove(&id);
             }
             let is_over = self.rows.get(&id).is_some_and(|row| over(&row.job));
-            if is_over && !self.flights.iter().any(|it| it.jobs.contains(&id)) {
+            if is_over && !self.commits.iter().any(|it| it.jobs.contains(&id)) {
                 let gone = self.rows.remove(&id);
-                self.index.job(gone.as_ref(), None);
+                self.index.update_job(gone.as_ref(), None);
             }
         }
         for id in flight.records {
             let is_over = self.open.get(&id).is_some_and(|record| !record.open);
-            if is_over && !self.flights.iter().any(|it| it.records.contains(&id)) {
+            if is_over && !self.commits.iter().any(|it| it.records.contains(&id)) {
                 self.open.remove(&id);
             }
         }
     }
 
-    fn publish(&self, outcomes: &[CommitOutcome]) {
+    fn publish_events(&self, outcomes: &[CommitOutcome]) {
         let listeners = self.listeners.lock();
         let mut listeners = listeners.unwrap_or_else(PoisonError::into_inner);
         if listeners.is_empty() {

@@ -4,8 +4,8 @@
 //! a flush. There is one dispatcher, run by one thread at a time, and it takes inputs in their
 //! order.
 
-use super::desk::{Desk, Input, TOGETHER_MAX};
-use super::outage::{Failures, Health, Outage, Restarts};
+use super::dispatcher::{BATCH_INPUTS_MAX, DispatcherInput, JobDispatcher};
+use super::outage::{DispatcherHealth, FailureCounters, Outage, RecentRestarts};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
@@ -14,26 +14,26 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Rounds for other callers that a calling thread runs.
-const TURNS_MAX: usize = 8;
+const ROUNDS_MAX: usize = 8;
 /// Time between two checks whether a missing resource is back.
-const OUTAGE_LOOK: Duration = Duration::from_millis(250);
+const OUTAGE_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Callback for changes of the dispatcher's health.
-type OnHealth = Box<dyn Fn(Health) + Send + Sync>;
+type OnHealth = Box<dyn Fn(DispatcherHealth) + Send + Sync>;
 
 #[derive(Default)]
-pub(super) struct Shift {
-    pub(super) failures: Arc<Failures>,
+pub(super) struct DispatchLoop {
+    pub(super) failures: Arc<FailureCounters>,
     /// Empty before the first round and after the last. Locked before `inbox`, never after it.
-    seat: Mutex<Option<Desk>>,
+    dispatcher: Mutex<Option<JobDispatcher>>,
     inbox: Mutex<Inbox>,
-    come: Condvar,
+    wakeup: Condvar,
     on_health: OnceLock<OnHealth>,
 }
 
 #[derive(Default)]
 struct Inbox {
-    inputs: VecDeque<Input>,
+    inputs: VecDeque<DispatcherInput>,
     /// True once an in-flight commit is durable or has failed.
     flushed: bool,
     /// Time until which the dedicated thread sleeps; none while it is awake.
@@ -48,7 +48,7 @@ struct Inbox {
 }
 
 /// Result of one round.
-enum Turned {
+enum RoundOutcome {
     /// Nothing is due for this long.
     Idle(Duration),
     /// The store failed.
@@ -63,56 +63,56 @@ impl Inbox {
     }
 }
 
-impl std::fmt::Debug for Shift {
+impl std::fmt::Debug for DispatchLoop {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Shift")
     }
 }
 
-impl Shift {
+impl DispatchLoop {
     /// Queues an input for the dedicated thread. Returns it if the dispatcher has ended.
-    pub(super) fn put(&self, input: Input) -> Result<(), Input> {
-        self.lay(input)?;
-        self.come.notify_one();
+    pub(super) fn submit(&self, input: DispatcherInput) -> Result<(), DispatcherInput> {
+        self.enqueue(input)?;
+        self.wakeup.notify_one();
         Ok(())
     }
 
     /// Reports that an in-flight commit is durable or has failed.
-    pub(super) fn flushed(&self) {
+    pub(super) fn on_flushed(&self) {
         if !std::mem::replace(&mut self.inbox().flushed, true) {
-            self.come.notify_one();
+            self.wakeup.notify_one();
         }
     }
 
     /// Queues an input and runs the dispatcher on this thread if it is idle.
-    pub(super) fn bring(&self, input: Input) -> Result<(), Input> {
-        self.lay(input)?;
+    pub(super) fn try_run_inline(&self, input: DispatcherInput) -> Result<(), DispatcherInput> {
+        self.enqueue(input)?;
         // The running thread checks the inbox again when it is done. After a panic the dedicated
         // thread takes over.
-        let Ok(mut seat) = self.seat.try_lock() else {
-            self.come.notify_one();
+        let Ok(mut seat) = self.dispatcher.try_lock() else {
+            self.wakeup.notify_one();
             return Ok(());
         };
-        let mut turned = self.turn(&mut seat);
+        let mut turned = self.run_round(&mut seat);
         // Inputs that arrived meanwhile are handled at once: waking the other thread takes longer.
         // The bound keeps a caller from serving others for ever.
-        for _ in 0..TURNS_MAX {
-            if !matches!(turned, Turned::Idle(_)) || self.inbox().is_empty() {
+        for _ in 0..ROUNDS_MAX {
+            if !matches!(turned, RoundOutcome::Idle(_)) || self.inbox().is_empty() {
                 break;
             }
-            turned = self.turn(&mut seat);
+            turned = self.run_round(&mut seat);
         }
         drop(seat);
         let inbox = self.inbox();
         let early = match turned {
-            Turned::Idle(patience) => {
+            RoundOutcome::Idle(patience) => {
                 let next = Instant::now() + patience;
                 inbox.asleep.is_some_and(|until| next < until)
             }
-            Turned::Failed(_) | Turned::Ended => true,
+            RoundOutcome::Failed(_) | RoundOutcome::Ended => true,
         };
         if early || !inbox.is_empty() {
-            self.come.notify_one();
+            self.wakeup.notify_one();
         }
         Ok(())
     }
@@ -120,26 +120,26 @@ impl Shift {
     /// Runs the dispatcher for everything that no caller handles, until it is stopped. After a
     /// failure `reopen` creates a new dispatcher from what is durable. Returns the callers that
     /// wait for the end.
-    pub(super) fn stay(
+    pub(super) fn run_loop(
         &self,
-        mut desk: Desk,
-        reopen: &dyn Fn() -> Result<Desk, Outage>,
+        mut desk: JobDispatcher,
+        reopen: &dyn Fn() -> Result<JobDispatcher, Outage>,
     ) -> Vec<Sender<()>> {
-        let mut restarts = Restarts::default();
-        desk.resume();
-        let mut seat = self.sit();
+        let mut restarts = RecentRestarts::default();
+        desk.resume_jobs();
+        let mut seat = self.lock_dispatcher();
         *seat = Some(desk);
         loop {
-            let turned = catch_unwind(AssertUnwindSafe(|| self.turn(&mut seat)));
-            let turned = turned.unwrap_or_else(|_| Turned::Failed(panicked()));
+            let turned = catch_unwind(AssertUnwindSafe(|| self.run_round(&mut seat)));
+            let turned = turned.unwrap_or_else(|_| RoundOutcome::Failed(panic_outage()));
             let patience = match turned {
-                Turned::Idle(patience) => patience,
-                Turned::Failed(outage) => {
+                RoundOutcome::Idle(patience) => patience,
+                RoundOutcome::Failed(outage) => {
                     let old = seat.take();
-                    *seat = self.recover(old, outage, &mut restarts, reopen);
+                    *seat = self.restart_dispatcher(old, outage, &mut restarts, reopen);
                     Duration::ZERO
                 }
-                Turned::Ended => return std::mem::take(&mut self.inbox().stopped),
+                RoundOutcome::Ended => return std::mem::take(&mut self.inbox().stopped),
             };
             // Set before the lock is released, so that the next caller sees how long this thread
             // sleeps.
@@ -147,23 +147,23 @@ impl Shift {
             inbox.asleep = Some(Instant::now() + patience);
             drop(seat);
             if inbox.is_empty() && !inbox.ended {
-                let slept = self.come.wait_timeout(inbox, patience);
+                let slept = self.wakeup.wait_timeout(inbox, patience);
                 inbox = slept.unwrap_or_else(PoisonError::into_inner).0;
             }
             inbox.asleep = None;
             drop(inbox);
-            seat = self.sit();
+            seat = self.lock_dispatcher();
         }
     }
 
     /// Locks the dispatcher. If a caller panicked while it held the lock, the dispatcher is marked
     /// broken.
-    fn sit(&self) -> MutexGuard<'_, Option<Desk>> {
-        self.seat.lock().unwrap_or_else(|poisoned| {
-            self.seat.clear_poison();
+    fn lock_dispatcher(&self) -> MutexGuard<'_, Option<JobDispatcher>> {
+        self.dispatcher.lock().unwrap_or_else(|poisoned| {
+            self.dispatcher.clear_poison();
             let mut seat = poisoned.into_inner();
             if let Some(desk) = seat.as_mut() {
-                desk.broken.get_or_insert_with(panicked);
+                desk.broken.get_or_insert_with(panic_outage);
             }
             seat
         })
@@ -172,24 +172,24 @@ impl Shift {
     /// Restarts the dispatcher from what is durable. A missing resource is waited for; any other
     /// failure is allowed a few times, with growing pauses. Returns none once it was stopped or has
     /// failed for good.
-    fn recover(
+    fn restart_dispatcher(
         &self,
-        old: Option<Desk>,
+        old: Option<JobDispatcher>,
         mut outage: Outage,
-        restarts: &mut Restarts,
-        reopen: &dyn Fn() -> Result<Desk, Outage>,
-    ) -> Option<Desk> {
+        restarts: &mut RecentRestarts,
+        reopen: &dyn Fn() -> Result<JobDispatcher, Outage>,
+    ) -> Option<JobDispatcher> {
         if let Some(desk) = old {
             desk.close(outage.clone());
         }
         loop {
             self.report_outage(&outage);
             let pause = match outage.resource {
-                Some(_) => Some(OUTAGE_LOOK),
-                None => restarts.allow(Instant::now()),
+                Some(_) => Some(OUTAGE_CHECK_INTERVAL),
+                None => restarts.count_restart(Instant::now()),
             };
             let Some(pause) = pause else {
-                self.give_up();
+                self.fail_for_good();
                 return None;
             };
             if !self.wait_out(&outage, pause) {
@@ -199,18 +199,21 @@ impl Shift {
             let opened = catch_unwind(AssertUnwindSafe(|| {
                 // Events for the old dispatcher are dropped: they are read again.
                 let mut inbox = self.inbox();
-                inbox
-                    .inputs
-                    .retain(|it| !matches!(it, Input::News(_) | Input::Damaged(_)));
+                inbox.inputs.retain(|it| {
+                    !matches!(
+                        it,
+                        DispatcherInput::AgentEvent(_) | DispatcherInput::Damaged(_)
+                    )
+                });
                 drop(inbox);
                 let mut desk = reopen()?;
-                desk.resume();
+                desk.resume_jobs();
                 Ok(desk)
             }));
-            match opened.unwrap_or_else(|_| Err(panicked())) {
+            match opened.unwrap_or_else(|_| Err(panic_outage())) {
                 Ok(desk) => {
                     self.inbox().outage = None;
-                    self.tell_health();
+                    self.notify_health();
                     return Some(desk);
                 }
                 Err(again) => outage = again,
@@ -221,7 +224,7 @@ impl Shift {
     fn report_outage(&self, outage: &Outage) {
         let before = self.inbox().outage.replace(outage.clone());
         if before.as_ref() != Some(outage) {
-            self.tell_health();
+            self.notify_health();
         }
     }
 
@@ -233,35 +236,35 @@ impl Shift {
             inbox.refuse_all(outage);
         }
         let waited = self
-            .come
+            .wakeup
             .wait_timeout_while(inbox, pause, |it| !it.wants_stop());
         let inbox = waited.unwrap_or_else(PoisonError::into_inner).0;
         if inbox.wants_stop() {
             drop(inbox);
-            self.end();
+            self.end_loop();
             return false;
         }
         true
     }
 
-    fn give_up(&self) {
+    fn fail_for_good(&self) {
         self.inbox().failed = true;
-        self.end();
-        self.tell_health();
+        self.end_loop();
+        self.notify_health();
     }
 
-    fn tell_health(&self) {
+    fn notify_health(&self) {
         if let Some(call) = self.on_health.get() {
             call(self.health());
         }
     }
 
-    pub(super) fn health(&self) -> Health {
+    pub(super) fn health(&self) -> DispatcherHealth {
         let inbox = self.inbox();
         match (&inbox.outage, inbox.failed) {
-            (None, _) => Health::Ready,
-            (Some(outage), false) => Health::Recovering(outage.clone()),
-            (Some(outage), true) => Health::Failed(outage.clone()),
+            (None, _) => DispatcherHealth::Ready,
+            (Some(outage), false) => DispatcherHealth::Recovering(outage.clone()),
+            (Some(outage), true) => DispatcherHealth::Failed(outage.clone()),
         }
     }
 
@@ -269,38 +272,38 @@ impl Shift {
     /// kept.
     pub(super) fn on_health(&self, call: OnHealth) {
         let _ = self.on_health.set(call);
-        self.tell_health();
+        self.notify_health();
     }
 
     /// Runs one round of the dispatcher on a batch from the inbox.
-    fn turn(&self, seat: &mut Option<Desk>) -> Turned {
+    fn run_round(&self, seat: &mut Option<JobDispatcher>) -> RoundOutcome {
         let Some(desk) = seat.as_mut() else {
-            return Turned::Ended;
+            return RoundOutcome::Ended;
         };
         if let Some(outage) = &desk.broken {
-            return Turned::Failed(outage.clone());
+            return RoundOutcome::Failed(outage.clone());
         }
         let mut inbox = self.inbox();
-        let count = inbox.inputs.len().min(TOGETHER_MAX);
-        let inputs: Vec<Input> = inbox.inputs.drain(..count).collect();
+        let count = inbox.inputs.len().min(BATCH_INPUTS_MAX);
+        let inputs: Vec<DispatcherInput> = inbox.inputs.drain(..count).collect();
         let more = !inbox.inputs.is_empty();
         inbox.flushed = false;
         drop(inbox);
-        desk.alone = !more && matches!(inputs[..], [Input::Asked(..)]);
-        if let Some(answer) = desk.turn(inputs) {
+        desk.alone = !more && matches!(inputs[..], [DispatcherInput::Request(..)]);
+        if let Some(answer) = desk.run_round(inputs) {
             *seat = None;
             self.inbox().stopped.push(answer);
-            self.end();
-            return Turned::Ended;
+            self.end_loop();
+            return RoundOutcome::Ended;
         }
         match &desk.broken {
-            Some(outage) => Turned::Failed(outage.clone()),
-            None if more => Turned::Idle(Duration::ZERO),
-            None => Turned::Idle(desk.patience()),
+            Some(outage) => RoundOutcome::Failed(outage.clone()),
+            None if more => RoundOutcome::Idle(Duration::ZERO),
+            None => RoundOutcome::Idle(desk.time_to_next()),
         }
     }
 
-    fn lay(&self, input: Input) -> Result<(), Input> {
+    fn enqueue(&self, input: DispatcherInput) -> Result<(), DispatcherInput> {
         let mut inbox = self.inbox();
         if inbox.ended {
             return Err(input);
@@ -313,17 +316,17 @@ impl Shift {
         Ok(())
     }
 
-    fn end(&self) {
+    fn end_loop(&self) {
         let mut inbox = self.inbox();
         inbox.ended = true;
         for unread in std::mem::take(&mut inbox.inputs) {
             // The reply channel closes, so a waiting caller learns that there is no response.
-            if let Input::Stop(answer) = unread {
+            if let DispatcherInput::Stop(answer) = unread {
                 inbox.stopped.push(answer);
             }
         }
         drop(inbox);
-        self.come.notify_one();
+        self.wakeup.notify_one();
     }
 
     fn inbox(&self) -> MutexGuard<'_, Inbox> {
@@ -334,15 +337,18 @@ impl Shift {
 impl Inbox {
     fn wants_stop(&self) -> bool {
         let mut inputs = self.inputs.iter();
-        inputs.any(|it| matches!(it, Input::Stop(_)))
+        inputs.any(|it| matches!(it, DispatcherInput::Stop(_)))
     }
 
     /// Refuses all queued requests because nothing can be decided.
     fn refuse_all(&mut self, outage: &Outage) {
         for input in std::mem::take(&mut self.inputs) {
             match input {
-                Input::Asked(_, reply) => reply(Err(outage.clone().into())),
-                Input::News(_) | Input::Finished(_) | Input::Damaged(_) | Input::Stop(_) => {
+                DispatcherInput::Request(_, reply) => reply(Err(outage.clone().into())),
+                DispatcherInput::AgentEvent(_)
+                | DispatcherInput::Finished(_)
+                | DispatcherInput::Damaged(_)
+                | DispatcherInput::Stop(_) => {
                     self.inputs.push_back(input);
                 }
             }
@@ -350,6 +356,6 @@ impl Inbox {
     }
 }
 
-fn panicked() -> Outage {
+fn panic_outage() -> Outage {
     Outage::fault("a panic in the dispatcher; the log has it")
 }

@@ -11,14 +11,14 @@
 //! | zip, error log | the same file is written again |
 //! | notify | the receiver has its number |
 
-use super::decide::new_id;
-use super::delivery::Told;
-use super::desk::{Desk, Live};
-use super::flight::After;
+use super::commit_queue::AfterCommit;
+use super::dispatcher::{AttemptProgress, JobDispatcher};
+use super::message_delivery::UnreadMessage;
 use super::named_workspace::check_workspace;
 use super::phase_files::PhaseChanges;
-use super::workshop::{Came, Finished, Task};
-use super::{Reply, attempt_id, verifier_id};
+use super::request_handlers::new_id;
+use super::worker_pool::{FinishedWork, WorkItem, WorkOutcome};
+use super::{ReplyCallback, attempt_id, verifier_id};
 use bowline_formats::checkpoint::ProvidedDependency;
 use bowline_machines::Timestamp;
 use bowline_machines::job::{
@@ -42,7 +42,7 @@ const HELD_S: i64 = 1;
 const HELD_TRIES_MAX: u32 = 10;
 
 /// Progress of an effect after one call.
-pub(super) enum Carried {
+pub(super) enum EffectProgress {
     /// The effect is done.
     Done,
     /// The effect is settled later: when a process has read it, when its attempt is over, or when
@@ -54,8 +54,8 @@ pub(super) enum Carried {
     Busy,
 }
 
-impl Desk {
-    pub(super) fn carry_all(&mut self) {
+impl JobDispatcher {
+    pub(super) fn execute_effects(&mut self) {
         let jobs: Vec<String> = self.effects.keys().cloned().collect();
         for job in jobs {
             while !self.busy.contains(&job) {
@@ -64,58 +64,58 @@ impl Desk {
                     break;
                 };
                 let carried = match Effect::deserialize(&effect.body) {
-                    Ok(wanted) => self.carry(&effect, wanted),
+                    Ok(wanted) => self.execute_effect(&effect, wanted),
                     // Stored by a newer program: it waits for that one.
-                    Err(_) => Carried::Waits,
+                    Err(_) => EffectProgress::Waits,
                 };
                 match carried {
-                    Carried::Waits => break,
-                    Carried::Busy => {
+                    EffectProgress::Waits => break,
+                    EffectProgress::Busy => {
                         self.busy.insert(job.clone());
                         break;
                     }
-                    Carried::Done => {
-                        self.settle(effect.id, EffectResult::Done);
-                        self.pop(&job);
+                    EffectProgress::Done => {
+                        self.settle_effect(effect.id, EffectResult::Done);
+                        self.pop_effect(&job);
                     }
-                    Carried::Kept => self.pop(&job),
+                    EffectProgress::Kept => self.pop_effect(&job),
                 }
             }
         }
     }
 
-    fn pop(&mut self, job: &str) {
+    fn pop_effect(&mut self, job: &str) {
         if let Some(of) = self.effects.get_mut(job) {
             of.pop_front();
         }
     }
 
-    pub(super) fn settle(&mut self, effect: u64, end: EffectResult) {
+    pub(super) fn settle_effect(&mut self, effect: u64, end: EffectResult) {
         let mut advance = StoreStep::empty_at(self.now());
         advance.settled.push(SettledEffect { effect, end });
-        self.stage(advance, After::Nothing);
+        self.stage_step(advance, AfterCommit::Nothing);
     }
 
-    fn carry(&mut self, effect: &EffectRow, wanted: Effect) -> Carried {
+    fn execute_effect(&mut self, effect: &EffectRow, wanted: Effect) -> EffectProgress {
         let job = effect.job.clone();
         let Ok(row) = self.row(&job) else {
             // The job is gone; a failed store is noted, and nothing is settled.
-            return Carried::Done;
+            return EffectProgress::Done;
         };
         match wanted {
-            Effect::Spawn { attempt, from } => self.carry_spawn(effect.id, &row, attempt, from),
+            Effect::Spawn { attempt, from } => self.execute_spawn(effect.id, &row, attempt, from),
             Effect::Signal { attempt, want } => {
                 let id = attempt_id(&job, attempt);
-                if !self.attached(&row, attempt) {
-                    return Carried::Done;
+                if !self.attach_if_started(&row, attempt) {
+                    return EffectProgress::Done;
                 }
-                self.attempts.want(&id, level(want));
+                self.attempts.request_level(&id, wanted_level(want));
                 if want != ProcessLevel::Ended {
-                    return Carried::Done;
+                    return EffectProgress::Done;
                 }
                 // Nothing else watches an attempt that is over for its job.
-                self.hand_over(&id, vec![without_words(effect.id, 0)]);
-                Carried::Kept
+                self.note_handed_over(&id, vec![empty_delivery(effect.id, 0)]);
+                EffectProgress::Kept
             }
             Effect::SendMessage {
                 attempt,
@@ -123,46 +123,46 @@ impl Desk {
                 messages: say,
             } => {
                 let effect = effect.id;
-                let message = Told {
+                let message = UnreadMessage {
                     effect,
                     number,
                     say,
                 };
-                self.deliver(&row, attempt, message)
+                self.deliver_message(&row, attempt, message)
             }
             Effect::Interrupt { attempt, number } => {
                 let id = attempt_id(&job, attempt);
                 if !self.live.contains_key(&id) {
-                    return Carried::Done;
+                    return EffectProgress::Done;
                 }
-                self.interrupt(&row, &id, number);
+                self.interrupt_attempt(&row, &id, number);
                 if number == UNNUMBERED {
-                    return Carried::Done;
+                    return EffectProgress::Done;
                 }
                 // Sent again until it is read: later messages have the numbers that follow.
-                self.hand_over(&id, vec![without_words(effect.id, number)]);
-                Carried::Kept
+                self.note_handed_over(&id, vec![empty_delivery(effect.id, number)]);
+                EffectProgress::Kept
             }
             Effect::Snapshot(reason) => {
-                self.snapshot(effect.id, row, reason.name());
-                Carried::Busy
+                self.submit_checkpoint(effect.id, row, reason.name());
+                EffectProgress::Busy
             }
             Effect::Verify {
                 verification,
                 phase,
             } => {
-                if !awaits(&row, verification) {
-                    let taken_up = self.looks_already(&job, verification)
-                        && self.begin_verifier(effect.id, &row, verification, &[]);
+                if !awaits_verification(&row, verification) {
+                    let taken_up = self.is_verifier_started(&job, verification)
+                        && self.start_verifier(effect.id, &row, verification, &[]);
                     return if taken_up {
-                        Carried::Busy
+                        EffectProgress::Busy
                     } else {
-                        Carried::Done
+                        EffectProgress::Done
                     };
                 }
                 let spec = row.about.type_name.as_ref();
                 let spec = spec.and_then(|name| self.config.types.get(name));
-                self.workshop.give(Task::Check {
+                self.workers.submit_work(WorkItem::Check {
                     effect: effect.id,
                     job,
                     verification,
@@ -172,38 +172,38 @@ impl Desk {
                     limit: Duration::from_secs(self.config.verify_s),
                     environment: self.config.environment.clone(),
                 });
-                Carried::Busy
+                EffectProgress::Busy
             }
-            Effect::Notify(_) if self.config.notifies => Carried::Kept,
-            Effect::Notify(_) => Carried::Done,
+            Effect::Notify(_) if self.config.notifies => EffectProgress::Kept,
+            Effect::Notify(_) => EffectProgress::Done,
             Effect::ZipArtifacts => {
-                let Ok(secrets) = self.values(&job) else {
-                    return Carried::Waits;
+                let Ok(secrets) = self.secret_values(&job) else {
+                    return EffectProgress::Waits;
                 };
-                self.workshop.give(Task::Archive {
+                self.workers.submit_work(WorkItem::Archive {
                     effect: effect.id,
                     workspace: self.config.workspace(&row),
-                    to: self.archive_of(&job).join("artifacts.zip"),
+                    to: self.archive_folder(&job).join("artifacts.zip"),
                     secrets,
                     job,
                 });
-                Carried::Busy
+                EffectProgress::Busy
             }
             Effect::SaveErrorLog => {
-                let Ok(secrets) = self.values(&job) else {
-                    return Carried::Waits;
+                let Ok(secrets) = self.secret_values(&job) else {
+                    return EffectProgress::Waits;
                 };
-                let folder = |attempt| self.config.attempt(&attempt_id(&job, attempt));
-                self.workshop.give(Task::ErrorLog {
+                let folder = |attempt| self.config.attempt_folder(&attempt_id(&job, attempt));
+                self.workers.submit_work(WorkItem::ErrorLog {
                     effect: effect.id,
                     from: (1..=row.job.attempt)
                         .map(|it| folder(it).join("err"))
                         .collect(),
-                    to: self.archive_of(&job).join("error.log"),
+                    to: self.archive_folder(&job).join("error.log"),
                     secrets,
                     job,
                 });
-                Carried::Busy
+                EffectProgress::Busy
             }
             // All but the first have no stored form.
             Effect::Remove
@@ -212,7 +212,7 @@ impl Desk {
             | Effect::RemoveFromQueue
             | Effect::Timer { .. }
             | Effect::CreateRetry { .. }
-            | Effect::CreateFork { .. } => Carried::Done,
+            | Effect::CreateFork { .. } => EffectProgress::Done,
         }
     }
 
@@ -220,7 +220,7 @@ impl Desk {
     fn phase_changes(&self, row: &JobRow) -> Option<PhaseChanges> {
         let (from, to) = (row.about.phase_ref.clone()?, self.saved_code(&row.about)?);
         Some(PhaseChanges {
-            repository: super::workshop::repository(&self.config, row).ok()?,
+            repository: super::worker_pool::code_repository(&self.config, row).ok()?,
             from,
             to,
             list: self
@@ -233,45 +233,51 @@ impl Desk {
 
     /// True if an earlier process started the verifying agent. It is attached to even if no job
     /// waits for it, because it has to be ended.
-    fn looks_already(&self, job: &str, verification: u32) -> bool {
-        let begun = self.config.attempt(&verifier_id(job, verification));
+    fn is_verifier_started(&self, job: &str, verification: u32) -> bool {
+        let begun = self.config.attempt_folder(&verifier_id(job, verification));
         begun.exists()
     }
 
-    fn archive_of(&self, job: &str) -> std::path::PathBuf {
+    fn archive_folder(&self, job: &str) -> std::path::PathBuf {
         self.config.data.join("archives").join(job)
     }
 
-    fn values(&self, job: &str) -> Result<Vec<String>, StoreError> {
-        let values = self.provided(job)?.into_iter();
+    fn secret_values(&self, job: &str) -> Result<Vec<String>, StoreError> {
+        let values = self.provided_values(job)?.into_iter();
         Ok(values.map(|(_, value)| value).collect())
     }
 
-    fn carry_spawn(&mut self, effect: u64, row: &JobRow, attempt: u32, from: SpawnFrom) -> Carried {
+    fn execute_spawn(
+        &mut self,
+        effect: u64,
+        row: &JobRow,
+        attempt: u32,
+        from: SpawnFrom,
+    ) -> EffectProgress {
         let current = row.job.attempt == attempt && row.job.process == ProcessState::Live;
         if !current {
-            return Carried::Done;
+            return EffectProgress::Done;
         }
         // No attempt starts while an earlier one may be alive.
-        let earlier = |live: &Live| live.job == row.id && !live.verifies;
+        let earlier = |live: &AttemptProgress| live.job == row.id && !live.verifies;
         let id = attempt_id(&row.id, attempt);
         if self
             .live
             .iter()
             .any(|(known, live)| earlier(live) && *known != id)
         {
-            return Carried::Waits;
+            return EffectProgress::Waits;
         }
-        if self.config.attempt(&id).exists() {
-            self.attached(row, attempt);
-            return Carried::Done;
+        if self.config.attempt_folder(&id).exists() {
+            self.attach_if_started(row, attempt);
+            return EffectProgress::Done;
         }
         if !row.about.share_workspace && self.is_folder_being_left(row) {
-            return Carried::Waits;
+            return EffectProgress::Waits;
         }
         if row.about.starts.len() > self.config.runs_per_hour {
-            self.too_many_runs(row, attempt);
-            return Carried::Done;
+            self.break_for_starts(row, attempt);
+            return EffectProgress::Done;
         }
         if let Some(path) = &row.about.workspace
             && let Err(fault) = check_workspace(&self.config.data, Path::new(path))
@@ -281,17 +287,17 @@ impl Desk {
             if let Ok(change) = self.step(row, command) {
                 self.stage_change(change);
             }
-            return Carried::Done;
+            return EffectProgress::Done;
         }
         let restore = match &from {
             SpawnFrom::Start | SpawnFrom::Latest => None,
-            SpawnFrom::Checkpoint(checkpoint) => self.code_of(row, checkpoint),
+            SpawnFrom::Checkpoint(checkpoint) => self.checkpoint_code(row, checkpoint),
         };
         // A folder of the server begins empty, unless it is a copy.
         let filled = row.about.workspace.is_some() || restore.is_some();
         let first_state =
             (attempt == 1 && filled).then(|| (Arc::clone(&self.config), Box::new(row.clone())));
-        self.workshop.give(Task::Prepare {
+        self.workers.submit_work(WorkItem::Prepare {
             effect,
             job: row.id.clone(),
             attempt,
@@ -301,7 +307,7 @@ impl Desk {
             first_state,
             environment: self.config.environment.clone(),
         });
-        Carried::Busy
+        EffectProgress::Busy
     }
 
     /// True if a task that is over still has a process in the same folder, or files there to be
@@ -325,12 +331,12 @@ impl Desk {
                 )
             };
             let other = self.row(job).ok().filter(over);
-            other.is_some_and(|other| self.index.claims().overlap(row, &other))
+            other.is_some_and(|other| self.index.claims().do_overlap(row, &other))
         })
     }
 
     /// Returns the code of a checkpoint: repository, ref, and whether the folder is new.
-    fn code_of(
+    fn checkpoint_code(
         &self,
         row: &JobRow,
         checkpoint: &str,
@@ -340,13 +346,13 @@ impl Desk {
             return None;
         };
         let owner = self.row(&record.job).ok()?;
-        let repository = super::workshop::repository(&self.config, &owner).ok()?;
+        let repository = super::worker_pool::code_repository(&self.config, &owner).ok()?;
         Some((repository, saved.code_ref?, record.job != row.id))
     }
 
     /// Stops a job with too many starts in an hour. It resumes by itself when the oldest start is
     /// an hour ago.
-    fn too_many_runs(&mut self, row: &JobRow, attempt: u32) {
+    fn break_for_starts(&mut self, row: &JobRow, attempt: u32) {
         let oldest = row.about.starts.first().copied().unwrap_or(self.now().0);
         let command = Command::Breaker {
             reason: format!("more than {} starts in an hour", self.config.runs_per_hour),
@@ -361,7 +367,7 @@ impl Desk {
         }
     }
 
-    fn snapshot(&mut self, effect: u64, row: JobRow, reason: &'static str) {
+    fn submit_checkpoint(&mut self, effect: u64, row: JobRow, reason: &'static str) {
         let wanted = RecordQuery {
             job: Some(row.id.clone()),
             kind: Some(RecordKind::Dependency),
@@ -379,8 +385,10 @@ impl Desk {
                 _ => None,
             })
             .collect();
-        let log = self.config.attempt(&attempt_id(&row.id, row.job.attempt));
-        self.workshop.give(Task::Snapshot {
+        let log = self
+            .config
+            .attempt_folder(&attempt_id(&row.id, row.job.attempt));
+        self.workers.submit_work(WorkItem::Snapshot {
             effect,
             at: self.now(),
             reason,
@@ -394,15 +402,15 @@ impl Desk {
     }
 
     /// Deletes the files of a removed job once no worker uses them.
-    pub(super) fn remove_files(&mut self, row: JobRow, reply: Reply) {
+    pub(super) fn remove_files(&mut self, row: JobRow, reply: ReplyCallback) {
         self.held.remove(&row.id);
         self.busy.remove(&row.id);
-        self.workshop.remove(row, reply);
+        self.workers.remove_task_files(row, reply);
     }
 
     /// Handles an outcome of the worker pool.
-    pub(super) fn finished(&mut self, finished: Finished) {
-        let Finished { effect, job, what } = finished;
+    pub(super) fn on_work_finished(&mut self, finished: FinishedWork) {
+        let FinishedWork { effect, job, what } = finished;
         let first = self.effects.get(&job).and_then(|it| it.front());
         if first.is_none_or(|it| it.id != effect) {
             // Settled before the dispatcher restarted, or of a job that was removed.
@@ -416,21 +424,21 @@ impl Desk {
         let mut advance = StoreStep::empty_at(self.now());
         let mut end = EffectResult::Done;
         match what {
-            Came::Done => {}
+            WorkOutcome::Done => {}
             // Unless the attempt was given up or replaced while its folder was prepared.
-            Came::Ready { attempt } => {
+            WorkOutcome::Ready { attempt } => {
                 if row.job.attempt == attempt
                     && row.job.process == ProcessState::Live
-                    && let Err(message) = self.begin_attempt(&row)
+                    && let Err(message) = self.start_attempt(&row)
                 {
-                    if self.hold(&job, &message, u32::MAX) {
+                    if self.hold_effect(&job, &message, u32::MAX) {
                         return;
                     }
                     let command = Command::SpawnFailed { attempt, message };
                     advance.changes.extend(self.step(&row, command).ok());
                 }
             }
-            Came::Saved { id, at, row: saved } => {
+            WorkOutcome::Saved { id, at, row: saved } => {
                 let mut about = JobAttributes::clone(&row.about);
                 about.checkpoint = Some((id.clone(), at.0));
                 let mut change =
@@ -442,26 +450,27 @@ impl Desk {
                     at,
                     body: RecordBody::Checkpoint(*saved),
                 };
-                Desk::show(&mut change, record);
+                JobDispatcher::add_record(&mut change, record);
                 advance.changes.push(change);
             }
-            Came::Checked {
+            WorkOutcome::Checked {
                 verification,
                 issues,
                 files,
             } => {
-                let wanted = issues.is_empty() && awaits(&row, verification);
-                if (wanted || self.looks_already(&job, verification))
-                    && self.begin_verifier(effect, &row, verification, &files)
+                let wanted = issues.is_empty() && awaits_verification(&row, verification);
+                if (wanted || self.is_verifier_started(&job, verification))
+                    && self.start_verifier(effect, &row, verification, &files)
                 {
                     // The verifying agent's result settles the effect.
                     self.busy.insert(job);
                     return;
                 }
-                let change = self.verified(&row, verification, issues, Vec::new(), files);
+                let change =
+                    self.record_verification(&row, verification, issues, Vec::new(), files);
                 advance.changes.extend(change);
             }
-            Came::Failed(note) => {
+            WorkOutcome::Failed(note) => {
                 // An attempt needs its folder; everything else goes on without.
                 let first = self.effects.get(&job).and_then(|it| it.front());
                 let wanted = first.and_then(|it| Effect::deserialize(&it.body).ok());
@@ -470,7 +479,7 @@ impl Desk {
                     Some(Effect::Spawn { .. } | Effect::Verify { .. }) => u32::MAX,
                     Some(_) | None => HELD_TRIES_MAX,
                 };
-                if self.hold(&job, &note, tries) {
+                if self.hold_effect(&job, &note, tries) {
                     return;
                 }
                 if let Some(Effect::Spawn { attempt, .. }) = wanted {
@@ -483,13 +492,13 @@ impl Desk {
         }
         advance.settled.push(SettledEffect { effect, end });
         self.held.remove(&job);
-        self.pop(&job);
-        self.stage(advance, After::Nothing);
+        self.pop_effect(&job);
+        self.stage_step(advance, AfterCommit::Nothing);
     }
 
     /// Keeps an effect that failed for lack of a resource, to try it again soon. True if it is
     /// kept.
-    fn hold(&mut self, job: &str, note: &str, tries_max: u32) -> bool {
+    fn hold_effect(&mut self, job: &str, note: &str, tries_max: u32) -> bool {
         let tries = self.held.get(job).map_or(0, |(tries, _)| *tries);
         if Resource::named_in(note).is_none() || tries >= tries_max {
             return false;
@@ -503,7 +512,7 @@ impl Desk {
     }
 
     /// Releases held effects whose time has come.
-    pub(super) fn release_held(&mut self) {
+    pub(super) fn release_held_effects(&mut self) {
         let now = self.now();
         for (job, (_, at)) in &mut self.held {
             if *at <= now {
@@ -514,7 +523,7 @@ impl Desk {
     }
 
     /// Builds the change and the records for the result of a verification.
-    pub(super) fn verified(
+    pub(super) fn record_verification(
         &self,
         row: &JobRow,
         verification: u32,
@@ -561,28 +570,28 @@ impl Desk {
             at: self.now(),
             body: RecordBody::Verification(body),
         };
-        Desk::show(&mut change, record);
+        JobDispatcher::add_record(&mut change, record);
         Some(change)
     }
 }
 
 /// True if the job waits for this verification.
-pub(super) fn awaits(row: &JobRow, verification: u32) -> bool {
+pub(super) fn awaits_verification(row: &JobRow, verification: u32) -> bool {
     matches!(row.job.state, JobState::Verifying { .. }) && row.job.verifications == verification
 }
 
 /// Returns the delivery of an effect that is settled when its number is read, or with 0 when its
 /// attempt ends.
-fn without_words(effect: u64, number: u64) -> Told {
+fn empty_delivery(effect: u64, number: u64) -> UnreadMessage {
     let say = Vec::new();
-    Told {
+    UnreadMessage {
         effect,
         number,
         say,
     }
 }
 
-pub(super) fn level(want: ProcessLevel) -> WantedState {
+pub(super) fn wanted_level(want: ProcessLevel) -> WantedState {
     match want {
         ProcessLevel::Running => WantedState::Running,
         ProcessLevel::Paused => WantedState::Paused,

@@ -1,8 +1,8 @@
 //! Starts the result of a task for a reviewer: the command of its type, on a port of its own. The
 //! process is no agent, but outlives the server like one.
 
-use super::rebuild::end;
-use super::{Jobs, Refused};
+use super::rebuild::end_attempt;
+use super::{Jobs, RequestError};
 use bowline_store::JobRow;
 use bowline_supervisor::{Attempt, AttemptCondition, AttemptSpec, OutputStream, ShimHandle};
 use bowline_words::message::ServerThing;
@@ -16,7 +16,7 @@ const NOT_STARTED: i32 = 127;
 
 /// Status of a task's app.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct App {
+pub struct TaskApp {
     /// True while its process is alive.
     pub running: bool,
     /// Port it was given; 0 before the first start.
@@ -30,19 +30,19 @@ pub struct App {
 }
 
 /// Returns the folder with the starts of a task's app.
-pub(super) fn folder(data: &Path, job: &str) -> PathBuf {
+pub(super) fn app_folder(data: &Path, job: &str) -> PathBuf {
     data.join("apps").join(job)
 }
 
 /// Returns the starts of an app, the oldest first.
-pub(super) fn starts(folder: &Path) -> Vec<Attempt> {
+pub(super) fn app_attempts(folder: &Path) -> Vec<Attempt> {
     let count = std::fs::read_dir(folder).map_or(0, Iterator::count);
     let opened = (1..=count).map(|number| Attempt::open_existing(&folder.join(number.to_string())));
     opened.filter_map(Result::ok).collect()
 }
 
 /// Returns the end of the output, from the first whole line if it is longer.
-fn tail(attempt: &Attempt, stream: OutputStream) -> String {
+fn output_tail(attempt: &Attempt, stream: OutputStream) -> String {
     let file = match stream {
         OutputStream::Out => "log",
         OutputStream::Err => "err",
@@ -59,13 +59,13 @@ fn tail(attempt: &Attempt, stream: OutputStream) -> String {
 }
 
 impl Jobs {
-    fn app_command(&self, row: &JobRow) -> Result<Vec<String>, Refused> {
+    fn app_command(&self, row: &JobRow) -> Result<Vec<String>, RequestError> {
         let name = row.about.type_name.as_ref();
         let config = self.config();
         let spec = name.and_then(|name| config.types.get(name));
         let command = spec.map(|spec| spec.app.clone()).unwrap_or_default();
         match command.is_empty() {
-            true => Err(Refused::NoSuch {
+            true => Err(RequestError::NoSuch {
                 what: ServerThing::App,
                 id: row.id.clone(),
             }),
@@ -74,10 +74,10 @@ impl Jobs {
     }
 
     /// Returns the status of a task's app, checked now.
-    pub fn app(&self, row: &JobRow) -> Result<App, Refused> {
+    pub fn task_app(&self, row: &JobRow) -> Result<TaskApp, RequestError> {
         let command = self.app_command(row)?;
-        let last = starts(&folder(&self.config().data, &row.id)).pop();
-        let mut app = App {
+        let last = app_attempts(&app_folder(&self.config().data, &row.id)).pop();
+        let mut app = TaskApp {
             running: false,
             port: 0,
             command,
@@ -86,7 +86,8 @@ impl Jobs {
         };
         if let Some(last) = last {
             app.port = last.spec().name.parse().unwrap_or(0);
-            app.output = tail(&last, OutputStream::Out) + &tail(&last, OutputStream::Err);
+            app.output =
+                output_tail(&last, OutputStream::Out) + &output_tail(&last, OutputStream::Err);
             match last.condition() {
                 Ok(AttemptCondition::Alive) => app.running = true,
                 Ok(AttemptCondition::Ended(exit)) if !exit.asked => {
@@ -101,20 +102,20 @@ impl Jobs {
     }
 
     /// Starts the app of a task unless it runs.
-    pub fn start_app(&self, row: &JobRow) -> Result<App, Refused> {
+    pub fn start_app(&self, row: &JobRow) -> Result<TaskApp, RequestError> {
         let command = self.app_command(row)?;
-        let known = self.app(row)?;
+        let known = self.task_app(row)?;
         if known.running {
             return Ok(known);
         }
-        let failed = |error: &dyn std::fmt::Display| Refused::Failed(error.to_string());
+        let failed = |error: &dyn std::fmt::Display| RequestError::Failed(error.to_string());
         // Free now; another program that asks gets a different port for a while.
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|it| failed(&it))?;
         let port = listener.local_addr().map_err(|it| failed(&it))?.port();
         drop(listener);
-        let folder = folder(&self.config().data, &row.id);
+        let folder = app_folder(&self.config().data, &row.id);
         std::fs::create_dir_all(&folder).map_err(|it| failed(&it))?;
-        let number = starts(&folder).len() + 1;
+        let number = app_attempts(&folder).len() + 1;
         let text = port.to_string();
         let words = command.iter().map(|word| word.replace("{port}", &text));
         let id = format!("{}-app{number}", row.id);
@@ -130,15 +131,15 @@ impl Jobs {
         environment.insert("PORT".into(), text);
         let mut handle = ShimHandle::attach(&attempt, 0).map_err(|it| failed(&it))?;
         handle.start_agent(&environment).map_err(|it| failed(&it))?;
-        self.app(row)
+        self.task_app(row)
     }
 
     /// Stops the app of a task and waits until it has ended.
-    pub fn stop_app(&self, row: &JobRow) -> Result<App, Refused> {
+    pub fn stop_app(&self, row: &JobRow) -> Result<TaskApp, RequestError> {
         self.app_command(row)?;
-        for attempt in starts(&folder(&self.config().data, &row.id)) {
-            end(attempt.folder());
+        for attempt in app_attempts(&app_folder(&self.config().data, &row.id)) {
+            end_attempt(attempt.folder());
         }
-        self.app(row)
+        self.task_app(row)
     }
 }

@@ -1,16 +1,19 @@
 //! The dispatcher: takes a batch of inputs, lets the state machines decide, commits all of it at
 //! once, and then acts.
 
-use super::decide::{new_id, no_such};
-use super::delivery::{Told, is_over};
-use super::flight::{After, Flight};
+use super::commit_queue::{AfterCommit, PendingCommit};
+use super::dispatch_loop::DispatchLoop;
 use super::folder_claims::real_path;
-use super::index::Index;
-use super::outage::{Failures, Outage, WatchedStore};
-use super::request::{Refused, SubmittedRequest};
-use super::shift::Shift;
-use super::workshop::{Bench, Finished, Workshop};
-use super::{Agents, Config, Listeners, Reply, SharedConfig, Tokens, current, folders};
+use super::job_index::JobIndex;
+use super::message_delivery::{UnreadMessage, is_over};
+use super::outage::{FailureCounters, Outage, WatchedStore};
+use super::request::{RequestError, SubmittedRequest};
+use super::request_handlers::{new_id, not_found};
+use super::worker_pool::{FinishedWork, WorkExecutor, WorkerPool};
+use super::{
+    AgentDriver, JobsConfig, Listeners, ReplyCallback, SharedConfig, Tokens, current_config,
+    workspace_metadata,
+};
 use crate::core::attempts::{AttemptEvent, AttemptLoop};
 use crate::core::output_parser::FirstMessage;
 use bowline_formats::agents::{AgentProtocol, ResumePoint, TokenUsage, UsagePeriod};
@@ -30,37 +33,37 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 /// Inputs decided and committed as one batch; the store writes one batch while the next is decided.
-pub(super) const TOGETHER_MAX: usize = 32;
+pub(super) const BATCH_INPUTS_MAX: usize = 32;
 /// In-flight commits beyond which the dispatcher waits.
-const UNDER_WAY_MAX: usize = 256;
+const COMMITS_IN_FLIGHT_MAX: usize = 256;
 /// Longest sleep: clocks are set, and offsets of silent output have to be stored.
 const TICK_MS: u64 = 1_000;
 
 /// Input of the dispatcher.
-pub(super) enum Input {
-    Asked(Box<SubmittedRequest>, Reply),
-    News(AttemptEvent),
-    Finished(Box<Finished>),
+pub(super) enum DispatcherInput {
+    Request(Box<SubmittedRequest>, ReplyCallback),
+    AgentEvent(AttemptEvent),
+    Finished(Box<FinishedWork>),
     /// Another user of the store found it damaged.
     Damaged(Outage),
     Stop(Sender<()>),
 }
 
-impl std::fmt::Debug for Input {
+impl std::fmt::Debug for DispatcherInput {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Input::Asked(asked, _) => write!(f, "Asked({:?})", asked.request),
-            Input::News(news) => write!(f, "News({})", news.id),
-            Input::Finished(it) => write!(f, "Finished({} {})", it.effect, it.job),
-            Input::Damaged(outage) => write!(f, "Damaged({})", outage.reason),
-            Input::Stop(_) => f.write_str("Stop"),
+            DispatcherInput::Request(asked, _) => write!(f, "Asked({:?})", asked.request),
+            DispatcherInput::AgentEvent(news) => write!(f, "News({})", news.id),
+            DispatcherInput::Finished(it) => write!(f, "Finished({} {})", it.effect, it.job),
+            DispatcherInput::Damaged(outage) => write!(f, "Damaged({})", outage.reason),
+            DispatcherInput::Stop(_) => f.write_str("Stop"),
         }
     }
 }
 
 /// An attempt that may have a process.
 #[derive(Debug)]
-pub(super) struct Live {
+pub(super) struct AttemptProgress {
     pub(super) job: String,
     /// Number of the attempt; for a verifying agent, of the verification.
     pub(super) number: u32,
@@ -73,25 +76,25 @@ pub(super) struct Live {
     /// Offset and resume point of processed output that are not stored yet.
     pub(super) unwritten: Option<(u64, ResumePoint)>,
     /// Messages handed over that it has not read, and the number up to which it has read.
-    pub(super) told: Vec<Told>,
+    pub(super) handed_over: Vec<UnreadMessage>,
     pub(super) read: u64,
     /// For a verifying agent: its protocol, result and usage.
     pub(super) protocol: AgentProtocol,
     pub(super) found: Option<Vec<CriterionResult>>,
     /// For a verifying agent: the files that the phase produced.
     pub(super) files: Vec<String>,
-    pub(super) used: Used,
+    pub(super) used: ProcessUsage,
 }
 
 /// Usage of one process.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Used {
+pub(super) struct ProcessUsage {
     pub(super) tokens: u64,
     pub(super) usd: f64,
 }
 
-impl Used {
-    pub(super) fn add(&mut self, usage: TokenUsage) {
+impl ProcessUsage {
+    pub(super) fn add_usage(&mut self, usage: TokenUsage) {
         let total = usage.input.saturating_add(usage.output);
         self.tokens = match usage.since {
             UsagePeriod::Turn => self.tokens.saturating_add(total),
@@ -102,16 +105,16 @@ impl Used {
     }
 }
 
-pub(super) struct Desk {
+pub(super) struct JobDispatcher {
     /// Configuration as of the start of this round.
-    pub(super) config: Arc<Config>,
+    pub(super) config: Arc<JobsConfig>,
     /// Source of the configuration, if it can change.
     shared: Option<SharedConfig>,
     pub(super) store: WatchedStore,
     pub(super) key: SecretKey,
-    pub(super) failures: Arc<Failures>,
-    pub(super) attempts: Box<dyn Agents>,
-    pub(super) workshop: Box<dyn Bench>,
+    pub(super) failures: Arc<FailureCounters>,
+    pub(super) attempts: Box<dyn AgentDriver>,
+    pub(super) workers: Box<dyn WorkExecutor>,
     pub(super) tokens: Tokens,
     pub(super) listeners: Listeners,
     /// Every job that is not over, and jobs that were just read.
@@ -129,19 +132,19 @@ pub(super) struct Desk {
     pub(super) held: BTreeMap<String, (u32, Timestamp)>,
     /// Effects of running verifications, by job.
     pub(super) verifying: BTreeMap<String, u64>,
-    pub(super) live: BTreeMap<String, Live>,
+    pub(super) live: BTreeMap<String, AttemptProgress>,
     /// Messages that ended attempts have not read, by job, in order.
-    pub(super) unread: BTreeMap<String, Vec<Told>>,
+    pub(super) unread: BTreeMap<String, Vec<UnreadMessage>>,
     /// Jobs and timers by what is next for them.
-    pub(super) index: Index,
+    pub(super) index: JobIndex,
     /// Jobs whose metadata file must be rewritten once their change is durable.
-    pub(super) untold: BTreeSet<String>,
+    pub(super) stale_metadata: BTreeSet<String>,
     /// Jobs whose client requested a permission since rules were last applied.
     pub(super) asking: BTreeSet<String>,
-    pub(super) batch: Vec<(StoreStep, After)>,
+    pub(super) batch: Vec<(StoreStep, AfterCommit)>,
     pub(super) requests: BTreeSet<String>,
     /// Commits in flight, the oldest first.
-    pub(super) flights: VecDeque<Flight>,
+    pub(super) commits: VecDeque<PendingCommit>,
     /// Wakes the dispatcher when a commit is durable.
     pub(super) wake: Arc<dyn Fn() + Send + Sync>,
     /// True if the batch is a single request: it is committed on this thread.
@@ -151,28 +154,34 @@ pub(super) struct Desk {
     pub(super) broken: Option<Outage>,
 }
 
-impl Desk {
+impl JobDispatcher {
     pub(super) fn open(
         shared: SharedConfig,
         store: Arc<dyn Store>,
         key: SecretKey,
-        shift: &Arc<Shift>,
+        shift: &Arc<DispatchLoop>,
         listeners: Listeners,
         tokens: Tokens,
-        workshop: Arc<Workshop>,
-    ) -> Result<Desk, Outage> {
-        let config = current(&shared);
+        workshop: Arc<WorkerPool>,
+    ) -> Result<JobDispatcher, Outage> {
+        let config = current_config(&shared);
         let (news, flushed) = (shift.clone(), shift.clone());
         // A dispatcher that has ended drops events; the next one finds the agents.
         let retries = &shift.failures.retries;
         let attempts =
             AttemptLoop::spawn_counting_retries(config.shim.clone(), retries, move |it| {
-                drop(news.put(Input::News(it)));
+                drop(news.submit(DispatcherInput::AgentEvent(it)));
             });
-        let attempts = attempts.map_err(|error| Outage::of(&error))?;
-        let wake = Arc::new(move || flushed.flushed());
-        let desk = Desk::with(config, store, key, Box::new(attempts), Box::new(workshop))?;
-        Ok(Desk {
+        let attempts = attempts.map_err(|error| Outage::from_error(&error))?;
+        let wake = Arc::new(move || flushed.on_flushed());
+        let desk = JobDispatcher::with_drivers(
+            config,
+            store,
+            key,
+            Box::new(attempts),
+            Box::new(workshop),
+        )?;
+        Ok(JobDispatcher {
             shared: Some(shared),
             listeners,
             tokens,
@@ -186,28 +195,28 @@ impl Desk {
     pub(super) fn close(mut self, outage: Outage) {
         self.broken.get_or_insert(outage);
         self.refuse_pending();
-        self.attempts.close();
+        self.attempts.release_agents();
     }
 
     /// Creates a dispatcher on given drivers of agents and workers.
-    pub(super) fn with(
-        config: Arc<Config>,
+    pub(super) fn with_drivers(
+        config: Arc<JobsConfig>,
         store: Arc<dyn Store>,
         key: SecretKey,
-        attempts: Box<dyn Agents>,
-        workshop: Box<dyn Bench>,
-    ) -> Result<Desk, Outage> {
+        attempts: Box<dyn AgentDriver>,
+        workshop: Box<dyn WorkExecutor>,
+    ) -> Result<JobDispatcher, Outage> {
         for folder in ["attempts", "workspaces", "tasks", "side", "archives"] {
             std::fs::create_dir_all(config.data.join(folder))
-                .map_err(|error| Outage::of(&error))?;
+                .map_err(|error| Outage::from_error(&error))?;
         }
-        let index = Index::new(&config.data);
-        let mut desk = Desk {
+        let index = JobIndex::new(&config.data);
+        let mut desk = JobDispatcher {
             config,
             shared: None,
             key,
             attempts,
-            workshop,
+            workers: workshop,
             tokens: Tokens::default(),
             listeners: Listeners::default(),
             rows: BTreeMap::new(),
@@ -221,27 +230,29 @@ impl Desk {
             live: BTreeMap::new(),
             unread: BTreeMap::new(),
             index,
-            untold: BTreeSet::new(),
+            stale_metadata: BTreeSet::new(),
             asking: BTreeSet::new(),
             batch: Vec::new(),
             requests: BTreeSet::new(),
-            flights: VecDeque::new(),
+            commits: VecDeque::new(),
             wake: Arc::new(|| {}),
             alone: false,
             broken: None,
             failures: Arc::default(),
             store: WatchedStore::new(store),
         };
-        desk.load().map_err(|error| Outage::of(&error))?;
-        desk.finish_removals().map_err(|error| Outage::of(&error))?;
+        desk.load_rows()
+            .map_err(|error| Outage::from_error(&error))?;
+        desk.finish_removals()
+            .map_err(|error| Outage::from_error(&error))?;
         Ok(desk)
     }
 
     /// Deletes files of removed tasks that an earlier process did not get to.
     fn finish_removals(&mut self) -> Result<(), StoreError> {
-        for row in folders::noted_removals(&self.config) {
+        for row in workspace_metadata::noted_removals(&self.config) {
             match self.store.find_job(&row.id)? {
-                Some(_) => folders::forget_removal(&self.config, &row.id),
+                Some(_) => workspace_metadata::forget_removal(&self.config, &row.id),
                 None => self.remove_files(row, Box::new(|_| {})),
             }
         }
@@ -249,12 +260,12 @@ impl Desk {
     }
 
     /// Loads everything that is not over from the store.
-    fn load(&mut self) -> Result<(), StoreError> {
+    fn load_rows(&mut self) -> Result<(), StoreError> {
         for mut row in self.store.open_jobs()? {
             if row.about.real_workspace.is_none() {
                 resolve_workspace(&mut row);
             }
-            self.index.job(None, Some(&row));
+            self.index.update_job(None, Some(&row));
             self.rows.insert(row.id.clone(), row);
         }
         let open = RecordQuery {
@@ -265,7 +276,7 @@ impl Desk {
             self.open.insert(record.id.clone(), record);
         }
         for timer in self.store.list_timers()? {
-            self.index.timer(None, Some(&timer));
+            self.index.update_timer(None, Some(&timer));
             self.timers
                 .insert((timer.job.clone(), timer.key.clone()), timer);
         }
@@ -285,60 +296,60 @@ impl Desk {
     }
 
     /// Continues with the state found in the store and on the machine.
-    pub(super) fn resume(&mut self) {
+    pub(super) fn resume_jobs(&mut self) {
         self.reconcile();
-        self.settle_down();
+        self.run_until_idle();
     }
 
     /// Processes a batch of inputs: decides, commits and acts. Returns the sender of a request to
     /// stop.
-    pub(super) fn turn(&mut self, together: Vec<Input>) -> Option<Sender<()>> {
+    pub(super) fn run_round(&mut self, together: Vec<DispatcherInput>) -> Option<Sender<()>> {
         if let Some(shared) = &self.shared {
-            self.config = current(shared);
+            self.config = current_config(shared);
         }
         let mut stop = None;
         for input in together {
             match input {
-                Input::Asked(asked, reply) => self.asked(*asked, reply),
-                Input::News(news) => {
-                    self.land();
-                    self.hear(news);
+                DispatcherInput::Request(asked, reply) => self.on_request(*asked, reply),
+                DispatcherInput::AgentEvent(news) => {
+                    self.await_commits();
+                    self.on_agent_event(news);
                 }
-                Input::Finished(finished) => {
-                    self.land();
-                    self.finished(*finished);
+                DispatcherInput::Finished(finished) => {
+                    self.await_commits();
+                    self.on_work_finished(*finished);
                 }
-                Input::Damaged(outage) => drop(self.broken.get_or_insert(outage)),
-                Input::Stop(answer) => stop = Some(answer),
+                DispatcherInput::Damaged(outage) => drop(self.broken.get_or_insert(outage)),
+                DispatcherInput::Stop(answer) => stop = Some(answer),
             }
         }
-        self.write_places();
-        self.tell_of_silent_clients();
-        self.settle_down();
+        self.store_offsets();
+        self.report_silent_clients();
+        self.run_until_idle();
         if stop.is_some() {
-            self.commit();
+            self.commit_and_wait();
         }
         stop
     }
 
     /// Decides, commits and acts until nothing is left to do at once.
-    fn settle_down(&mut self) {
-        self.release_held();
+    fn run_until_idle(&mut self) {
+        self.release_held_effects();
         loop {
-            self.fire();
-            self.assign();
-            self.shed();
+            self.fire_timers();
+            self.assign_agents();
+            self.evict_stopped_agents();
             self.end_verifiers();
             self.apply_rules();
             if self.is_quiet() {
-                self.push_on(self.flights.len() >= UNDER_WAY_MAX);
+                self.start_next_commit(self.commits.len() >= COMMITS_IN_FLIGHT_MAX);
                 return;
             }
-            self.commit();
+            self.commit_and_wait();
             if self.broken.is_some() {
                 return;
             }
-            self.carry_all();
+            self.execute_effects();
             if self.batch.is_empty() {
                 return;
             }
@@ -346,7 +357,7 @@ impl Desk {
     }
 
     /// Returns the time until something is due by itself.
-    pub(super) fn patience(&self) -> Duration {
+    pub(super) fn time_to_next(&self) -> Duration {
         let now = self.now().0;
         let next = match self.is_full() {
             false => self.index.next_timer(Timestamp(i64::MIN)),
@@ -366,7 +377,7 @@ impl Desk {
     }
 
     /// Returns a job from memory or from the store.
-    pub(super) fn row(&self, id: &str) -> Result<JobRow, Refused> {
+    pub(super) fn row(&self, id: &str) -> Result<JobRow, RequestError> {
         if let Some(row) = self.rows.get(id) {
             return Ok(row.clone());
         }
@@ -374,7 +385,7 @@ impl Desk {
             true => None,
             false => self.store.find_job(id)?,
         };
-        kept.ok_or_else(|| no_such(ServerThing::Task, id))
+        kept.ok_or_else(|| not_found(ServerThing::Task, id))
     }
 
     /// Returns a record as it will be once everything is committed.
@@ -384,10 +395,10 @@ impl Desk {
     }
 
     /// Lets the state machine decide and builds the store change.
-    pub(super) fn step(&self, row: &JobRow, command: Command) -> Result<JobChange, Refused> {
+    pub(super) fn step(&self, row: &JobRow, command: Command) -> Result<JobChange, RequestError> {
         let at = self.now();
         let step = JobMachine::step(&row.job, command, at)?;
-        Ok(self.follow(
+        Ok(self.build_store_change(
             row,
             step.next,
             JobAttributes::clone(&row.about),
@@ -397,13 +408,13 @@ impl Desk {
     }
 
     /// Adds a decided step to the next commit. Rows in memory change as if it were durable.
-    pub(super) fn stage(&mut self, mut advance: StoreStep, after: After) {
+    pub(super) fn stage_step(&mut self, mut advance: StoreStep, after: AfterCommit) {
         for change in &mut advance.changes {
-            change.spent = self.spent(change);
+            change.spent = self.usage_added(change);
             if matches!(&change.next, NextJobState::Is(job, _) if is_over(job))
                 && let Some(unread) = self.unread.remove(&change.job)
             {
-                self.withdraw(&unread, change, &mut advance.settled);
+                self.settle_withdrawn(&unread, change, &mut advance.settled);
             }
         }
         for change in &advance.changes {
@@ -421,20 +432,20 @@ impl Desk {
                         about: Arc::clone(about),
                     };
                     let before = self.rows.get(&row.id);
-                    if tells_anew(before, &row) {
-                        self.untold.insert(row.id.clone());
+                    if changes_metadata(before, &row) {
+                        self.stale_metadata.insert(row.id.clone());
                     }
-                    self.index.job(before, Some(&row));
+                    self.index.update_job(before, Some(&row));
                     if matches!(row.job.state, JobState::Completed { .. }) {
                         let waiting = self.store.dependents_of(&row.id).unwrap_or_default();
                         let waiting = waiting.iter().filter_map(|id| self.rows.get(id));
-                        waiting.for_each(|row| self.index.wake(row));
+                        waiting.for_each(|row| self.index.enqueue_pending(row));
                     }
                     self.rows.insert(row.id.clone(), row);
                 }
                 NextJobState::Same => {}
                 NextJobState::Gone => {
-                    self.forget(&change.job);
+                    self.forget_job(&change.job);
                     self.removed.insert(change.job.clone());
                 }
             }
@@ -452,12 +463,12 @@ impl Desk {
                             body: body.clone(),
                         };
                         let place = (change.job.clone(), key.clone());
-                        self.index.timer(self.timers.get(&place), Some(&row));
+                        self.index.update_timer(self.timers.get(&place), Some(&row));
                         self.timers.insert(place, row);
                     }
                     TimerChange::Clear { key } | TimerChange::Fired { key, .. } => {
                         let gone = self.timers.remove(&(change.job.clone(), key.clone()));
-                        self.index.timer(gone.as_ref(), None);
+                        self.index.update_timer(gone.as_ref(), None);
                     }
                 }
             }
@@ -469,15 +480,15 @@ impl Desk {
     }
 
     /// Drops everything about a job from memory.
-    pub(super) fn forget(&mut self, job: &str) {
+    pub(super) fn forget_job(&mut self, job: &str) {
         let before = self.rows.remove(job);
-        self.index.job(before.as_ref(), None);
+        self.index.update_job(before.as_ref(), None);
         self.effects.remove(job);
         self.unread.remove(job);
         self.open.retain(|_, record| record.job != job);
         for key in self.timer_keys(job) {
             let gone = self.timers.remove(&(job.to_owned(), key));
-            self.index.timer(gone.as_ref(), None);
+            self.index.update_timer(gone.as_ref(), None);
         }
     }
 
@@ -489,7 +500,7 @@ impl Desk {
     }
 
     /// Returns the usage that a change adds, so that it is stored together with its cause.
-    fn spent(&self, change: &JobChange) -> Option<AddedSpend> {
+    fn usage_added(&self, change: &JobChange) -> Option<AddedSpend> {
         let NextJobState::Is(job, about) = &change.next else {
             return None;
         };
@@ -511,11 +522,11 @@ impl Desk {
     pub(super) fn stage_change(&mut self, change: JobChange) {
         let mut advance = StoreStep::empty_at(self.now());
         advance.changes.push(change);
-        self.stage(advance, After::Nothing);
+        self.stage_step(advance, AfterCommit::Nothing);
     }
 
     /// Fires every timer that is due, once.
-    fn fire(&mut self) {
+    fn fire_timers(&mut self) {
         let now = self.now();
         let due = self.index.timers_until(now);
         let due: Vec<TimerRow> = due
@@ -524,7 +535,7 @@ impl Desk {
         for timer in due {
             let Ok(mut row) = self.row(&timer.job) else {
                 let gone = self.timers.remove(&(timer.job, timer.key));
-                self.index.timer(gone.as_ref(), None);
+                self.index.update_timer(gone.as_ref(), None);
                 continue;
             };
             let fired = TimerChange::Fired {
@@ -542,7 +553,7 @@ impl Desk {
                     TimerKind::RateLimitReset => Command::RateLimitReset,
                     TimerKind::Checkpoint => Command::CheckpointDue,
                     TimerKind::Silence => {
-                        let silent = now.0 - self.heard_at(&row);
+                        let silent = now.0 - self.last_output_at(&row);
                         if silent < row.job.limits.silence_s {
                             return None;
                         }
@@ -579,7 +590,7 @@ impl Desk {
                     // There was output since: checked again when that is as long ago.
                     same.timers.push(TimerChange::Set {
                         key: timer.key.clone(),
-                        due: Timestamp(self.heard_at(&row) + row.job.limits.silence_s),
+                        due: Timestamp(self.last_output_at(&row) + row.job.limits.silence_s),
                         body: timer.body.clone(),
                     });
                 }
@@ -593,20 +604,20 @@ impl Desk {
 
     /// True if as many agents work as may.
     fn is_full(&self) -> bool {
-        self.index.working() >= self.config.slots as usize
+        self.index.working_count() >= self.config.slots as usize
     }
 
     /// Returns when the agent of a job last printed something, as far as known.
-    fn heard_at(&self, row: &JobRow) -> i64 {
+    fn last_output_at(&self, row: &JobRow) -> i64 {
         row.about.output_at.or(row.about.attempt_at).unwrap_or(0)
     }
 
     /// Assigns agents to queued jobs, the most urgent and oldest first, while slots are free.
-    fn assign(&mut self) {
+    fn assign_agents(&mut self) {
         while !self.is_full() {
             let Some(mut row) = self
                 .index
-                .queued()
+                .next_queued()
                 .and_then(|id| self.rows.get(id))
                 .cloned()
             else {
@@ -618,25 +629,25 @@ impl Desk {
                 row.is_ok_and(|row| matches!(row.job.state, JobState::Completed { .. }))
             };
             let completed = row.job.depends_on.iter().filter(done).cloned().collect();
-            let held_by = self.index.claims().waits_for(&row);
+            let held_by = self.index.claims().task_waited_for(&row);
             match self.step(&row, Command::Assign { completed, held_by }) {
                 Ok(change) => self.stage_change(change),
-                Err(Refused::Rule(Refusal::WorkspaceBusy { .. })) => {
+                Err(RequestError::Rule(Refusal::WorkspaceBusy { .. })) => {
                     self.index.wait_for_folder(&row);
                 }
                 // It waits for its time or for another job; either of them wakes it.
-                Err(_) => self.index.hold(&row),
+                Err(_) => self.index.dequeue(&row),
             }
         }
     }
 
     /// Evicts stopped agents beyond four times the slots, the longest waiting first.
-    fn shed(&mut self) {
+    fn evict_stopped_agents(&mut self) {
         let kept = self.config.slots as usize * 4;
-        let beyond = self.index.stopped().len().saturating_sub(kept);
+        let beyond = self.index.stopped_agents().len().saturating_sub(kept);
         let longest: Vec<String> = self
             .index
-            .stopped()
+            .stopped_agents()
             .iter()
             .take(beyond)
             .map(|(_, id)| id.clone())
@@ -663,7 +674,7 @@ pub(super) fn resolve_workspace(row: &mut JobRow) {
 }
 
 /// True if the metadata file of a job has to be rewritten after this change.
-fn tells_anew(before: Option<&JobRow>, row: &JobRow) -> bool {
+fn changes_metadata(before: Option<&JobRow>, row: &JobRow) -> bool {
     let told = |job: &Job| {
         (
             job.task_status(),

@@ -1,11 +1,11 @@
 //! Events of agents. The consequences of a piece of output are committed together with its offset,
 //! so that after a crash nothing counts twice and nothing is missed.
 
-use super::decide::new_id;
-use super::delivery::is_over;
-use super::desk::Desk;
-use super::flight::After;
-use super::follow::timer_key;
+use super::commit_queue::AfterCommit;
+use super::dispatcher::JobDispatcher;
+use super::message_delivery::is_over;
+use super::request_handlers::new_id;
+use super::store_change::timer_key;
 use crate::core::attempts::{AttemptEvent, AttemptEventKind};
 use crate::core::output_parser::{FirstMessage, is_valid_message};
 use bowline_formats::agents::{AgentEvent, AgentEventKind, TokenUsage, TurnEnd, UsagePeriod};
@@ -33,8 +33,8 @@ const TURN_QUIET_S: i64 = 5;
 /// Least seconds that a rate limit lasts, whatever the client says.
 const LIMIT_S_MIN: i64 = 1;
 
-impl Desk {
-    pub(super) fn hear(&mut self, news: AttemptEvent) {
+impl JobDispatcher {
+    pub(super) fn on_agent_event(&mut self, news: AttemptEvent) {
         let id = news.id.to_string();
         let Some(live) = self.live.get(&id) else {
             return;
@@ -42,7 +42,7 @@ impl Desk {
         let (job, number, verifies) = (live.job.clone(), live.number, live.verifies);
         let begun_here = live.begun_here;
         if verifies {
-            self.hear_verifier(&id, &job, number, news.kind);
+            self.on_verifier_event(&id, &job, number, news.kind);
             return;
         }
         match news.kind {
@@ -53,34 +53,34 @@ impl Desk {
                 resume,
             } => {
                 let upto = offset + bytes.len() as u64;
-                self.hear_output(&id, &job, number, upto, resume, events);
+                self.on_output(&id, &job, number, upto, resume, events);
             }
             AttemptEventKind::Exited { exit, .. } => {
                 let command = match (&exit.start_error, exit.started) {
-                    (Some(error), _) => not_started(number, error.clone()),
+                    (Some(error), _) => start_failure(number, error.clone()),
                     (None, false) => Command::Recover { attempt: number },
                     (None, true) => Command::AgentExit {
                         attempt: number,
                         code: exit.code,
                     },
                 };
-                self.over(&id, &job, command);
+                self.on_attempt_over(&id, &job, command);
             }
             AttemptEventKind::Lost(_) => {
                 let attempt = number;
-                self.over(&id, &job, Command::Recover { attempt });
+                self.on_attempt_over(&id, &job, Command::Recover { attempt });
             }
             AttemptEventKind::NeverStarted { message } => {
                 let attempt = number;
                 let command = match message {
-                    Some(message) if begun_here => not_started(attempt, message),
+                    Some(message) if begun_here => start_failure(attempt, message),
                     // The earlier process was interrupted: the next attempt shows whether it can be
                     // started.
                     Some(_) | None => Command::Recover { attempt },
                 };
-                self.over(&id, &job, command);
+                self.on_attempt_over(&id, &job, command);
             }
-            AttemptEventKind::InputRead { upto } => self.input_read(&id, upto),
+            AttemptEventKind::InputRead { upto } => self.on_input_read(&id, upto),
             AttemptEventKind::Running { .. }
             | AttemptEventKind::StateChanged(_)
             | AttemptEventKind::Blocked(_)
@@ -90,7 +90,7 @@ impl Desk {
         }
     }
 
-    fn hear_output(
+    fn on_output(
         &mut self,
         id: &str,
         job: &str,
@@ -104,7 +104,7 @@ impl Desk {
             // Output of an attempt that is over is acknowledged, so that it can end, and ignored.
             // Only usage still counts: a client reports the cost of a turn after the text that
             // ended the task.
-            self.attempts.processed(id, upto, resume);
+            self.attempts.acknowledge_output(id, upto, resume);
             self.count_late(row, number, events);
             return;
         }
@@ -115,7 +115,7 @@ impl Desk {
         }
         let mut caused = false;
         for event in events {
-            caused |= self.hear_event(job, number, event);
+            caused |= self.on_output_event(job, number, event);
         }
         let now = self.now().0;
         let written = row.about.place.resume.at.offset;
@@ -125,7 +125,7 @@ impl Desk {
         live.unwritten = Some((upto, resume));
         let stale = row.about.output_at.is_none_or(|at| at < now);
         if caused || stale || upto.saturating_sub(written) >= PLACE_BYTES {
-            self.write_place(id);
+            self.store_offset(id);
         }
     }
 
@@ -137,7 +137,7 @@ impl Desk {
         let mut used = false;
         for event in events {
             if let AgentEventKind::Usage(usage) = event.what {
-                count(&mut row, usage);
+                count_usage(&mut row, usage);
                 used = true;
             }
         }
@@ -148,26 +148,26 @@ impl Desk {
     }
 
     /// Stores offsets of processed output that have waited for a tick.
-    pub(super) fn write_places(&mut self) {
+    pub(super) fn store_offsets(&mut self) {
         let waiting = self
             .live
             .iter()
             .filter(|(_, live)| live.unwritten.is_some());
         let ids: Vec<String> = waiting.map(|(id, _)| id.clone()).collect();
         if !ids.is_empty() {
-            self.land();
+            self.await_commits();
         }
         let now = self.now().0;
         for id in ids {
             let job = self.live.get(&id).map(|live| live.job.clone());
             let row = job.and_then(|job| self.row(&job).ok());
             if row.is_some_and(|row| row.about.output_at.is_none_or(|at| at < now)) {
-                self.write_place(&id);
+                self.store_offset(&id);
             }
         }
     }
 
-    fn write_place(&mut self, id: &str) {
+    fn store_offset(&mut self, id: &str) {
         let Some(live) = self.live.get_mut(id) else {
             return;
         };
@@ -177,7 +177,7 @@ impl Desk {
         let (job, number) = (live.job.clone(), live.number);
         let Ok(mut row) = self.row(&job) else { return };
         if row.job.attempt != number {
-            self.attempts.processed(id, upto, resume);
+            self.attempts.acknowledge_output(id, upto, resume);
             return;
         }
         let about = row.attributes_mut();
@@ -186,16 +186,16 @@ impl Desk {
         let mut advance = StoreStep::empty_at(self.now());
         let change = JobChange::replace_state(&job, row.version, row.job, row.about);
         advance.changes.push(change);
-        let after = After::Processed {
+        let after = AfterCommit::Processed {
             attempt: id.into(),
             upto,
             resume,
         };
-        self.stage(advance, after);
+        self.stage_step(advance, after);
     }
 
     /// Reports clients that have sent no valid message in time.
-    pub(super) fn tell_of_silent_clients(&mut self) {
+    pub(super) fn report_silent_clients(&mut self) {
         let now_ms = self.now().0.saturating_mul(1_000);
         let late = self.live.values_mut().filter_map(|live| {
             let seconds = live.first_message.overdue_s(now_ms)?;
@@ -203,7 +203,7 @@ impl Desk {
         });
         let late: Vec<_> = late.collect();
         if !late.is_empty() {
-            self.land();
+            self.await_commits();
         }
         for (job, attempt, seconds) in late {
             let Ok(row) = self.row(&job) else { continue };
@@ -237,7 +237,7 @@ impl Desk {
     }
 
     /// Handles one event of an agent. True if it had consequences.
-    fn hear_event(&mut self, job: &str, attempt: u32, event: AgentEvent<'static>) -> bool {
+    fn on_output_event(&mut self, job: &str, attempt: u32, event: AgentEvent<'static>) -> bool {
         let Ok(mut row) = self.row(job) else {
             return false;
         };
@@ -253,7 +253,7 @@ impl Desk {
         );
         let begins = !ends && std::mem::take(&mut row.attributes_mut().turn_over);
         let mut records = Vec::new();
-        let markers = match self.markers(&mut row, event.what, &mut records) {
+        let markers = match self.markers_of(&mut row, event.what, &mut records) {
             Some(markers) => markers,
             None if begins => vec![],
             None => return false,
@@ -270,7 +270,7 @@ impl Desk {
                 });
             }
             self.stage_change(change);
-            self.break_if_over(job);
+            self.break_over_budget(job);
             return true;
         }
         // Visible before the step, so that the records built from it have what only people need.
@@ -285,8 +285,8 @@ impl Desk {
             now.about = row.about.clone();
             match self.step(&now, Command::MarkerRead { attempt, marker }) {
                 Ok(mut change) => {
-                    for record in records.extract_if(.., |it| permission(it)) {
-                        Desk::show(&mut change, record);
+                    for record in records.extract_if(.., |it| is_permission(it)) {
+                        JobDispatcher::add_record(&mut change, record);
                     }
                     if let NextJobState::Is(_, about) = &change.next {
                         row.about = Arc::clone(about);
@@ -300,13 +300,13 @@ impl Desk {
                 }
             }
         }
-        self.break_if_over(job);
+        self.break_over_budget(job);
         true
     }
 
     /// Converts an event into markers for the state machine. `None` if nothing has to be stored or
     /// decided.
-    fn markers(
+    fn markers_of(
         &self,
         row: &mut JobRow,
         what: AgentEventKind<'static>,
@@ -343,10 +343,10 @@ impl Desk {
                                 .as_ref()
                                 .map(|it| (it.id.to_string(), it.body.to_string())),
                             attempt: row.job.attempt,
-                            ..shown_question(&asked)
+                            ..question_row(&asked)
                         }),
                     ));
-                    markers.push(AgentMarker::Question(question(id, asked)));
+                    markers.push(AgentMarker::Question(new_question(id, asked)));
                 }
                 markers
             }
@@ -377,11 +377,11 @@ impl Desk {
             }],
             AgentEventKind::Needs(needed) if is_protected(&needed.name) => {
                 vec![AgentMarker::Malformed {
-                    details: protected(&needed.name),
+                    details: protected_name_notice(&needed.name),
                 }]
             }
             AgentEventKind::Needs(needed) => {
-                vec![AgentMarker::DependencyRequest(dependency(needed))]
+                vec![AgentMarker::DependencyRequest(new_dependency(needed))]
             }
             AgentEventKind::PhaseComplete {
                 phase,
@@ -411,7 +411,7 @@ impl Desk {
                     (None, Some(known)) => known,
                     (stated, _) => {
                         let until = stated.unwrap_or(at.0 + self.config.retry_after_s);
-                        until.max(at.0 + LIMIT_S_MIN) + self.parked()
+                        until.max(at.0 + LIMIT_S_MIN) + self.wake_delay_s()
                     }
                 };
                 row.attributes_mut().limited_until = Some(until);
@@ -420,7 +420,7 @@ impl Desk {
                 }]
             }
             AgentEventKind::Usage(usage) => {
-                count(row, usage);
+                count_usage(row, usage);
                 vec![]
             }
             AgentEventKind::TurnEnded(end) => {
@@ -461,7 +461,7 @@ impl Desk {
 
     /// Returns the seconds by which the next paused task wakes later than the others, so that not
     /// all wake at once.
-    fn parked(&self) -> i64 {
+    fn wake_delay_s(&self) -> i64 {
         let parked = |row: &&JobRow| {
             matches!(
                 row.job.state,
@@ -472,7 +472,7 @@ impl Desk {
     }
 
     /// Stops a job that has used up its budget.
-    fn break_if_over(&mut self, job: &str) {
+    fn break_over_budget(&mut self, job: &str) {
         let Ok(row) = self.row(job) else { return };
         let (own, usual) = (row.about.budget, self.config.budget);
         let budget = bowline_store::JobBudget {
@@ -506,15 +506,15 @@ impl Desk {
     }
 
     /// Handles the last event of an attempt.
-    fn over(&mut self, id: &str, job: &str, command: Command) {
-        self.write_place(id);
+    fn on_attempt_over(&mut self, id: &str, job: &str, command: Command) {
+        self.store_offset(id);
         let Some(live) = self.live.remove(id) else {
             return;
         };
-        self.forget_token(job, live.number);
+        self.revoke_token(job, live.number);
         match self.row(job) {
-            Ok(row) if !is_over(&row.job) => self.keep_unread(&row, live.told),
-            Ok(row) => self.give_up(&row, live.told),
+            Ok(row) if !is_over(&row.job) => self.keep_unread(&row, live.handed_over),
+            Ok(row) => self.withdraw_unread(&row, live.handed_over),
             // Its effects are gone with it; a failed store is noted, and nothing is settled.
             Err(_) => return,
         }
@@ -529,13 +529,13 @@ impl Desk {
 }
 
 /// Returns the message to an agent that requests a protected variable.
-fn protected(name: &str) -> String {
+fn protected_name_notice(name: &str) -> String {
     format!("the environment variable '{name}' is protected: ask under another name")
 }
 
 /// Returns the command for an attempt that could not be started. Without a resource of the machine
 /// it counts as lost.
-fn not_started(attempt: u32, message: String) -> Command {
+fn start_failure(attempt: u32, message: String) -> Command {
     match Resource::named_in(&message) {
         Some(_) => Command::Recover { attempt },
         None => Command::SpawnFailed { attempt, message },
@@ -544,7 +544,7 @@ fn not_started(attempt: u32, message: String) -> Command {
 
 /// Adds the usage that a client reports. Reads from a cache count no tokens; their cost is in the
 /// dollars.
-fn count(row: &mut JobRow, usage: TokenUsage) {
+fn count_usage(row: &mut JobRow, usage: TokenUsage) {
     let (job, about) = (Arc::make_mut(&mut row.job), Arc::make_mut(&mut row.about));
     let total = usage.input.saturating_add(usage.output);
     let more = match usage.since {
@@ -564,11 +564,11 @@ fn count(row: &mut JobRow, usage: TokenUsage) {
     }
 }
 
-fn permission(record: &JobRecord) -> bool {
+fn is_permission(record: &JobRecord) -> bool {
     matches!(record.body, RecordBody::Permission(_))
 }
 
-fn question(id: String, asked: UserQuestion) -> AgentQuestion {
+fn new_question(id: String, asked: UserQuestion) -> AgentQuestion {
     AgentQuestion {
         options: asked.options,
         default: asked.default,
@@ -576,7 +576,7 @@ fn question(id: String, asked: UserQuestion) -> AgentQuestion {
     }
 }
 
-fn shown_question(asked: &UserQuestion) -> QuestionRow {
+fn question_row(asked: &UserQuestion) -> QuestionRow {
     QuestionRow {
         question: asked.question.clone(),
         options: asked.options.clone(),
@@ -586,7 +586,7 @@ fn shown_question(asked: &UserQuestion) -> QuestionRow {
     }
 }
 
-fn dependency(needed: DependencyRequest) -> AgentDependency {
+fn new_dependency(needed: DependencyRequest) -> AgentDependency {
     AgentDependency {
         kind: needed.kind,
         description: needed.description,

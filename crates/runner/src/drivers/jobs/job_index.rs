@@ -2,7 +2,7 @@
 //! cost the same with ten jobs and with a hundred thousand.
 
 use super::folder_claims::{FolderClaims, SharedClaims};
-use super::follow::stopped;
+use super::store_change::is_agent_stopped;
 use bowline_machines::Timestamp;
 use bowline_machines::job::{JobState, Priority, ProcessState};
 use bowline_store::{JobRow, TimerRow};
@@ -11,14 +11,14 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Key of a job in the queue: the most urgent and oldest first.
-pub(super) type Queued = (Priority, i64, String);
+pub(super) type QueueKey = (Priority, i64, String);
 
 #[derive(Debug, Default)]
-pub(super) struct Index {
+pub(super) struct JobIndex {
     /// Jobs whose agent works, or is verified.
     working: BTreeSet<String>,
     /// Pending jobs that may be assigned, as far as known.
-    queue: BTreeSet<Queued>,
+    queue: BTreeSet<QueueKey>,
     /// Jobs whose agent is stopped, the longest waiting first.
     stopped: BTreeSet<(i64, String)>,
     /// Timers, the next one first.
@@ -27,32 +27,32 @@ pub(super) struct Index {
     pub(super) claims: SharedClaims,
 }
 
-pub(super) fn queue_key(row: &JobRow) -> Queued {
+pub(super) fn queue_key(row: &JobRow) -> QueueKey {
     let about = &row.about;
     (about.priority, about.created_at, row.id.clone())
 }
 
-fn works(row: &JobRow) -> bool {
+fn is_working(row: &JobRow) -> bool {
     matches!(
         row.job.state,
         JobState::Running | JobState::Verifying { .. }
     )
 }
 
-fn waits(row: &JobRow) -> Option<(i64, String)> {
-    let waits = stopped(&row.job.state) && row.job.process == ProcessState::Live;
+fn stopped_since(row: &JobRow) -> Option<(i64, String)> {
+    let waits = is_agent_stopped(&row.job.state) && row.job.process == ProcessState::Live;
     waits.then(|| (row.about.waits_since.unwrap_or(0), row.id.clone()))
 }
 
-fn place(timer: &TimerRow) -> (Timestamp, (String, String)) {
+fn timer_place(timer: &TimerRow) -> (Timestamp, (String, String)) {
     (timer.due, (timer.job.clone(), timer.key.clone()))
 }
 
-impl Index {
+impl JobIndex {
     pub(super) fn new(data: &Path) -> Self {
-        Index {
+        JobIndex {
             claims: Arc::new(Mutex::new(FolderClaims::new(data))),
-            ..Index::default()
+            ..JobIndex::default()
         }
     }
 
@@ -64,41 +64,41 @@ impl Index {
     }
 
     /// Updates the index for a job that changed, appeared or is gone.
-    pub(super) fn job(&mut self, before: Option<&JobRow>, now: Option<&JobRow>) {
+    pub(super) fn update_job(&mut self, before: Option<&JobRow>, now: Option<&JobRow>) {
         let woken = self.claims().update(before, now);
         self.queue.extend(woken);
         if let Some(row) = before {
             self.working.remove(&row.id);
             self.queue.remove(&queue_key(row));
-            if let Some(place) = waits(row) {
+            if let Some(place) = stopped_since(row) {
                 self.stopped.remove(&place);
             }
         }
         if let Some(row) = now {
-            if works(row) {
+            if is_working(row) {
                 self.working.insert(row.id.clone());
             }
-            self.wake(row);
-            self.stopped.extend(waits(row));
+            self.enqueue_pending(row);
+            self.stopped.extend(stopped_since(row));
         }
     }
 
     /// Puts a pending job into the queue.
-    pub(super) fn wake(&mut self, row: &JobRow) {
+    pub(super) fn enqueue_pending(&mut self, row: &JobRow) {
         if row.job.state == JobState::Pending {
             self.queue.insert(queue_key(row));
         }
     }
 
     /// Takes a pending job out of the queue until it is woken.
-    pub(super) fn hold(&mut self, row: &JobRow) {
+    pub(super) fn dequeue(&mut self, row: &JobRow) {
         self.queue.remove(&queue_key(row));
     }
 
     /// Takes a pending job out of the queue until the folder it needs is free.
     pub(super) fn wait_for_folder(&mut self, row: &JobRow) {
-        self.hold(row);
-        self.claims().wait(row);
+        self.dequeue(row);
+        self.claims().wait_for_folder(row);
     }
 
     pub(super) fn claims(&self) -> MutexGuard<'_, FolderClaims> {
@@ -106,23 +106,23 @@ impl Index {
     }
 
     /// Updates the index for a timer that was set or cleared.
-    pub(super) fn timer(&mut self, before: Option<&TimerRow>, now: Option<&TimerRow>) {
+    pub(super) fn update_timer(&mut self, before: Option<&TimerRow>, now: Option<&TimerRow>) {
         if let Some(timer) = before {
-            self.timers.remove(&place(timer));
+            self.timers.remove(&timer_place(timer));
         }
-        self.timers.extend(now.map(place));
+        self.timers.extend(now.map(timer_place));
     }
 
-    pub(super) fn working(&self) -> usize {
+    pub(super) fn working_count(&self) -> usize {
         self.working.len()
     }
 
     /// Returns the next job of the queue.
-    pub(super) fn queued(&self) -> Option<&String> {
+    pub(super) fn next_queued(&self) -> Option<&String> {
         self.queue.first().map(|(_, _, id)| id)
     }
 
-    pub(super) fn stopped(&self) -> &BTreeSet<(i64, String)> {
+    pub(super) fn stopped_agents(&self) -> &BTreeSet<(i64, String)> {
         &self.stopped
     }
 

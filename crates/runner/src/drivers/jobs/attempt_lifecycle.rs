@@ -1,11 +1,11 @@
 //! Lifecycle of attempts: start, recovery after a restart, input and verification.
 
-use super::carry::awaits;
-use super::desk::{Desk, Live, Used};
-use super::follow::stopped;
-use super::prompt::Spelling;
-use super::types::Verifier;
-use super::{AgentSpec, attempt_id, folders, prompt, verifier_id};
+use super::dispatcher::{AttemptProgress, JobDispatcher, ProcessUsage};
+use super::effects::awaits_verification;
+use super::prompt::MessageEncoder;
+use super::store_change::is_agent_stopped;
+use super::work_types::Verifier;
+use super::{AgentSpec, attempt_id, prompt, verifier_id, workspace_metadata};
 use crate::core::attempts::{AttemptEventKind, AttemptResume, AttemptStart, OutputProtocol};
 use crate::core::clients::fill_template;
 use crate::core::output_parser::FirstMessage;
@@ -28,7 +28,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
-impl Desk {
+impl JobDispatcher {
     /// Compares the store with the machine after a start: live agents are attached to at the offset
     /// that was processed, and jobs whose agent is gone are recovered. No job stays running without
     /// an agent.
@@ -45,14 +45,14 @@ impl Desk {
                 .effects
                 .get(&row.id)
                 .is_some_and(|it| it.iter().any(spawns));
-            if self.config.attempt(&id).exists() {
-                self.attached(row, attempt);
+            if self.config.attempt_folder(&id).exists() {
+                self.attach_if_started(row, attempt);
                 let want = match &row.job.state {
                     JobState::Running => WantedState::Running,
-                    life if stopped(life) => WantedState::Paused,
+                    life if is_agent_stopped(life) => WantedState::Paused,
                     _ => WantedState::Ended,
                 };
-                self.attempts.want(&id, want);
+                self.attempts.request_level(&id, want);
             } else if !intended && let Ok(change) = self.step(row, Command::Recover { attempt }) {
                 self.stage_change(change);
             }
@@ -60,12 +60,12 @@ impl Desk {
     }
 
     /// Attaches to an attempt if its folder exists. True if the driver of agents knows it.
-    pub(super) fn attached(&mut self, row: &JobRow, attempt: u32) -> bool {
+    pub(super) fn attach_if_started(&mut self, row: &JobRow, attempt: u32) -> bool {
         let id = attempt_id(&row.id, attempt);
         if self.live.contains_key(&id) {
             return true;
         }
-        let folder = self.config.attempt(&id);
+        let folder = self.config.attempt_folder(&id);
         if !folder.exists() {
             return false;
         }
@@ -74,10 +74,10 @@ impl Desk {
             true => row.about.place.resume,
             false => ResumePoint::default(),
         };
-        if let Ok(token) = std::fs::read_to_string(self.config.token(&id)) {
-            self.know(token, row, attempt);
+        if let Ok(token) = std::fs::read_to_string(self.config.token_file(&id)) {
+            self.register_token(token, row, attempt);
         }
-        let mut found = live(row, attempt, false);
+        let mut found = new_progress(row, attempt, false);
         if present && resume == ResumePoint::default() {
             found.first_message = self.first_message(row);
         }
@@ -85,32 +85,32 @@ impl Desk {
         let known = AttemptResume {
             folder,
             fence: u64::from(attempt),
-            output_protocol: self.voice(row),
+            output_protocol: self.output_protocol(row),
             resume,
             session: row.about.session.clone(),
         };
-        self.attempts.attach(&id, known);
+        self.attempts.attach_agent(&id, known);
         // A failed store is noted, and the next dispatcher does it again.
-        let _ = self.hide(row, &id);
+        let _ = self.hide_provided_values(row, &id);
         true
     }
 
     /// Masks the values that people gave in the agent's output, before the agent can know them.
-    fn hide(&self, row: &JobRow, id: &str) -> Result<(), StoreError> {
-        let values = self.provided(&row.id)?;
+    fn hide_provided_values(&self, row: &JobRow, id: &str) -> Result<(), StoreError> {
+        let values = self.provided_values(&row.id)?;
         if !values.is_empty() {
             let values = values.into_iter().map(|(_, value)| value).collect();
-            self.attempts.hide(id, values);
+            self.attempts.hide_values(id, values);
         }
         Ok(())
     }
 
     /// Returns the values that were given to a job, by name.
-    pub(super) fn provided(&self, job: &str) -> Result<Vec<(String, String)>, StoreError> {
-        prompt::provided(&self.store, &self.key, job)
+    pub(super) fn provided_values(&self, job: &str) -> Result<Vec<(String, String)>, StoreError> {
+        prompt::provided_values(&self.store, &self.key, job)
     }
 
-    pub(super) fn agent(&self, row: &JobRow) -> Option<&AgentSpec> {
+    pub(super) fn agent_spec(&self, row: &JobRow) -> Option<&AgentSpec> {
         let name = row.about.agent.as_ref();
         self.config
             .agents
@@ -118,20 +118,20 @@ impl Desk {
     }
 
     fn first_message(&self, row: &JobRow) -> FirstMessage {
-        let protocol = self.agent(row).map(|agent| agent.protocol);
+        let protocol = self.agent_spec(row).map(|agent| agent.protocol);
         let now_ms = self.now().0.saturating_mul(1_000);
         FirstMessage::start_wait_for(protocol.unwrap_or(AgentProtocol::Markers), now_ms)
     }
 
-    fn voice(&self, row: &JobRow) -> OutputProtocol {
-        let agent = self.agent(row);
+    fn output_protocol(&self, row: &JobRow) -> OutputProtocol {
+        let agent = self.agent_spec(row);
         OutputProtocol {
             protocol: agent.map_or(AgentProtocol::Markers, |agent| agent.protocol),
             nonce: Some(row.about.nonce.clone()),
         }
     }
 
-    fn know(&self, token: String, row: &JobRow, attempt: u32) {
+    fn register_token(&self, token: String, row: &JobRow, attempt: u32) {
         let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
         // Only the present attempt may act for its job.
         tokens.retain(|_, (job, _)| *job != row.id);
@@ -139,15 +139,15 @@ impl Desk {
     }
 
     /// Revokes the token of an attempt that is over.
-    pub(super) fn forget_token(&self, job: &str, attempt: u32) {
+    pub(super) fn revoke_token(&self, job: &str, attempt: u32) {
         let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
         tokens.retain(|_, (of, number)| of != job || *number != attempt);
-        let _ = std::fs::remove_file(self.config.token(&attempt_id(job, attempt)));
+        let _ = std::fs::remove_file(self.config.token_file(&attempt_id(job, attempt)));
     }
 
     /// Creates a token for this attempt alone, in a file that only its user can read.
     fn new_token(&self, row: &JobRow, attempt: u32) -> std::io::Result<PathBuf> {
-        let file = self.config.token(&attempt_id(&row.id, attempt));
+        let file = self.config.token_file(&attempt_id(&row.id, attempt));
         if let Some(folder) = file.parent() {
             std::fs::create_dir_all(folder)?;
         }
@@ -155,29 +155,30 @@ impl Desk {
         let mut new = std::fs::OpenOptions::new();
         let new = new.write(true).create(true).truncate(true).mode(0o600);
         new.open(&file)?.write_all(token.as_bytes())?;
-        self.know(token, row, attempt);
+        self.register_token(token, row, attempt);
         Ok(file)
     }
 
     /// Starts the process of the present attempt, in a folder that is prepared.
-    pub(super) fn begin_attempt(&mut self, row: &JobRow) -> Result<(), String> {
+    pub(super) fn start_attempt(&mut self, row: &JobRow) -> Result<(), String> {
         let id = &attempt_id(&row.id, row.job.attempt);
         let io = |error: std::io::Error| error.to_string();
-        let agent = self.agent(row).ok_or("no such agent")?.clone();
+        let agent = self.agent_spec(row).ok_or("no such agent")?.clone();
         let workspace = self.config.workspace(row);
-        let say = self.first_words(row, &self.own_first_words(row));
+        let say = self.first_messages(row, &self.own_first_messages(row));
         let phase = row.job.phase;
-        let text = prompt::phase(&self.config, row, phase) + &self.history(row, &say);
-        let opening = self.opening(row, &say, &text);
+        let text =
+            prompt::phase_prompt(&self.config, row, phase) + &self.conversation_so_far(row, &say);
+        let opening = self.opening_prompt(row, &say, &text);
         let opening = opening.map_err(|error| error.to_string())?;
-        let file = prompt::file(&self.config.record_folder(row), phase);
+        let file = prompt::prompt_file(&self.config.record_folder(row), phase);
         // If the command names the file, it is the only way to give the process earlier unread
         // messages.
         let named = agent.command.iter().any(|it| it.contains("{prompt_file}"));
-        prompt::write(&file, if named { &opening } else { &text }).map_err(io)?;
-        folders::describe(&self.config, row, self.now()).map_err(io)?;
+        prompt::write_prompt(&file, if named { &opening } else { &text }).map_err(io)?;
+        workspace_metadata::describe(&self.config, row, self.now()).map_err(io)?;
         let token = self.new_token(row, row.job.attempt).map_err(io)?;
-        let mut environment = self.environment(row, &agent, &workspace, &file);
+        let mut environment = self.agent_environment(row, &agent, &workspace, &file);
         environment.insert(
             "BOWLINE_AGENT_TOKEN_FILE".into(),
             token.to_string_lossy().into_owned(),
@@ -187,35 +188,37 @@ impl Desk {
             environment.insert("BOWLINE_RESUME".into(), "1".into());
         }
         // A value whose name would change the agent itself is sent in a message only.
-        let values = self.provided(&row.id).map_err(|error| error.to_string())?;
+        let values = self
+            .provided_values(&row.id)
+            .map_err(|error| error.to_string())?;
         let named = values
             .iter()
             .filter(|(name, _)| check_env_name(name).is_ok());
         environment.extend(named.cloned());
-        let command = command(&agent, row, &opening, &file, &workspace);
+        let command = agent_command(&agent, row, &opening, &file, &workspace);
         let mut spec = AttemptSpec::new(id, command, workspace);
         spec.name = row.job.title.clone();
         spec.fence = u64::from(row.job.attempt);
-        let mut here = live(row, row.job.attempt, false);
+        let mut here = new_progress(row, row.job.attempt, false);
         here.begun_here = true;
         here.first_message = self.first_message(row);
         self.live.insert(id.to_owned(), here);
         let begin = AttemptStart {
-            folder: self.config.attempt(id),
+            folder: self.config.attempt_folder(id),
             spec,
             environment,
-            output_protocol: self.voice(row),
+            output_protocol: self.output_protocol(row),
             first_message: None,
             session: row.about.session.clone(),
             close_input: agent.protocol == AgentProtocol::CodexJson,
         };
         let values = values.into_iter().map(|(_, value)| value).collect();
-        self.attempts.begin(begin, values);
+        self.attempts.start_agent(begin, values);
         Ok(())
     }
 
     /// Returns the messages that wait to be the first input of the present attempt.
-    fn own_first_words(&self, row: &JobRow) -> Vec<MessageToAgent> {
+    fn own_first_messages(&self, row: &JobRow) -> Vec<MessageToAgent> {
         let waiting = self.effects.get(&row.id).into_iter().flatten();
         waiting
             .filter_map(|effect| match Effect::deserialize(&effect.body) {
@@ -231,7 +234,7 @@ impl Desk {
     }
 
     /// Builds the prompt for a client that takes it on its command line.
-    fn opening(
+    fn opening_prompt(
         &self,
         row: &JobRow,
         say: &[MessageToAgent],
@@ -243,7 +246,8 @@ impl Desk {
                 MessageToAgent::PhaseStart { .. } => phase.to_owned(),
                 other => {
                     let alone = std::slice::from_ref(other);
-                    self.spelling(row, alone, true)?.words(alone)
+                    self.message_encoder(row, alone, true)?
+                        .render_messages(alone)
                 }
             };
             text.push_str(words.trim_end());
@@ -252,7 +256,7 @@ impl Desk {
         Ok(text)
     }
 
-    fn environment(
+    fn agent_environment(
         &self,
         row: &JobRow,
         agent: &AgentSpec,
@@ -278,42 +282,51 @@ impl Desk {
     }
 
     /// Sends messages to an attempt under a number: sent again, they are delivered once.
-    pub(super) fn tell(&mut self, row: &JobRow, id: &str, number: u64, say: &[MessageToAgent]) {
-        let Some(agent) = self.agent(row).cloned() else {
+    pub(super) fn send_messages(
+        &mut self,
+        row: &JobRow,
+        id: &str,
+        number: u64,
+        say: &[MessageToAgent],
+    ) {
+        let Some(agent) = self.agent_spec(row).cloned() else {
             return;
         };
         let (first, seq) = (number == 1, self.input_number(row, number));
         let deaf = agent.protocol == AgentProtocol::CodexJson;
-        if first && (deaf || prompt::in_command(&agent)) {
+        if first && (deaf || prompt::is_prompt_in_command(&agent)) {
             // The command line has the prompt; its number is used up all the same.
             let nothing = crate::core::attempts::raw_message(String::new());
-            self.attempts.say(id, seq, deaf, nothing);
+            self.attempts.send_input(id, seq, deaf, nothing);
             return;
         }
         let say = say.to_vec();
         // A value that cannot be masked is not sent; the failed store is noted, and the next
         // dispatcher sends it.
-        let (Ok(spelling), Ok(())) = (self.spelling(row, &say, first), self.hide(row, id)) else {
+        let (Ok(spelling), Ok(())) = (
+            self.message_encoder(row, &say, first),
+            self.hide_provided_values(row, id),
+        ) else {
             return;
         };
-        let message = Box::new(move |writer: &mut AgentInputWriter| spelling.write(writer, &say));
-        self.attempts.say(id, seq, false, message);
+        let message = Box::new(move |writer: &mut AgentInputWriter| spelling.encode(writer, &say));
+        self.attempts.send_input(id, seq, false, message);
     }
 
     /// Collects what is needed to encode messages. A new process (`first`) has values in its
     /// environment and no conversation.
-    fn spelling(
+    fn message_encoder(
         &self,
         row: &JobRow,
         say: &[MessageToAgent],
         first: bool,
-    ) -> Result<Spelling, StoreError> {
+    ) -> Result<MessageEncoder, StoreError> {
         let records = self.config.record_folder(row);
         let values = match first {
             true => None,
-            false => Some(self.provided(&row.id)?),
+            false => Some(self.provided_values(&row.id)?),
         };
-        let mut spelling = Spelling {
+        let mut spelling = MessageEncoder {
             prompts: Vec::new(),
             values,
             permissions: Vec::new(),
@@ -322,14 +335,14 @@ impl Desk {
         for message in say {
             match message {
                 MessageToAgent::PhaseStart { phase } => {
-                    let file = prompt::file(&records, *phase);
-                    let mut text = prompt::phase(&self.config, row, *phase);
+                    let file = prompt::prompt_file(&records, *phase);
+                    let mut text = prompt::phase_prompt(&self.config, row, *phase);
                     if first {
-                        text += &self.history(row, say);
+                        text += &self.conversation_so_far(row, say);
                     }
                     // The message contains the prompt too; the file is for agents that prefer to
                     // read it.
-                    let _ = prompt::write(&file, &text);
+                    let _ = prompt::write_prompt(&file, &text);
                     let type_name = row.about.type_name.as_deref().unwrap_or("custom");
                     let spec = self.config.types.get(type_name);
                     let name = spec.and_then(|spec| spec.phase(*phase));
@@ -349,7 +362,7 @@ impl Desk {
                 MessageToAgent::QuestionAnswer { question, .. } => {
                     spelling
                         .asked
-                        .extend(self.requested(question, row.job.attempt));
+                        .extend(self.open_client_question(question, row.job.attempt));
                 }
                 _ => {}
             }
@@ -358,19 +371,19 @@ impl Desk {
     }
 
     /// Interrupts an attempt: by a numbered message if its client takes one, else by a signal.
-    pub(super) fn interrupt(&mut self, row: &JobRow, id: &str, number: u64) {
-        if !takes_interrupts(self.agent(row)) {
-            self.attempts.interrupt(id);
+    pub(super) fn interrupt_attempt(&mut self, row: &JobRow, id: &str, number: u64) {
+        if !takes_interrupts(self.agent_spec(row)) {
+            self.attempts.interrupt_agent(id);
             return;
         }
         let seq = self.input_number(row, number).filter(|_| number > 0);
         let message =
             Box::new(|writer: &mut AgentInputWriter| writer.encode_message(ToAgent::Interrupt));
-        self.attempts.say(id, seq, false, message);
+        self.attempts.send_input(id, seq, false, message);
     }
 
     /// Starts the agent that verifies a finished phase. False if the type has none.
-    pub(super) fn begin_verifier(
+    pub(super) fn start_verifier(
         &mut self,
         effect: u64,
         row: &JobRow,
@@ -382,7 +395,7 @@ impl Desk {
         let verifier = spec.and_then(|spec| spec.phase(row.job.phase));
         let agent = match verifier.map(|phase| &phase.verifier) {
             None | Some(Verifier::Nobody) => return false,
-            Some(Verifier::Own) => self.agent(row).filter(|agent| agent.verifies),
+            Some(Verifier::Own) => self.agent_spec(row).filter(|agent| agent.verifies),
             Some(Verifier::Named(name)) => self.config.agents.get(name),
         };
         let Some(agent) = agent.cloned() else {
@@ -390,14 +403,14 @@ impl Desk {
         };
         let id = verifier_id(&row.id, verification);
         let workspace = self.config.workspace(row);
-        let text = prompt::verification(&self.config, row, row.job.phase, files);
+        let text = prompt::verification_prompt(&self.config, row, row.job.phase, files);
         let file = self.config.record_folder(row);
         let file = file
             .join(".metadata")
             .join(format!("verify-{verification}.md"));
-        let _ = prompt::write(&file, &text);
+        let _ = prompt::write_prompt(&file, &text);
         self.verifying.insert(row.id.clone(), effect);
-        let mut looking = live(row, verification, true);
+        let mut looking = new_progress(row, verification, true);
         looking.since = self.now().0;
         looking.protocol = agent.protocol;
         looking.files = files.to_vec();
@@ -406,7 +419,7 @@ impl Desk {
             protocol: agent.protocol,
             nonce: None,
         };
-        let folder = self.config.attempt(&id);
+        let folder = self.config.attempt_folder(&id);
         if folder.exists() {
             // It was started by an earlier process of ours: all its output is read again.
             let known = AttemptResume {
@@ -416,19 +429,20 @@ impl Desk {
                 resume: ResumePoint::default(),
                 session: None,
             };
-            self.attempts.attach(&id, known);
+            self.attempts.attach_agent(&id, known);
             return true;
         }
-        let mut environment = self.environment(row, &agent, &workspace, &file);
+        let mut environment = self.agent_environment(row, &agent, &workspace, &file);
         environment.insert("BOWLINE_VERIFY".into(), "1".into());
         let mut fresh = row.clone();
         fresh.attributes_mut().session = None;
         let spec = AttemptSpec::new(
             &id,
-            command(&agent, &fresh, &text, &file, &workspace),
+            agent_command(&agent, &fresh, &text, &file, &workspace),
             workspace,
         );
-        let told = !prompt::in_command(&agent) && agent.protocol != AgentProtocol::CodexJson;
+        let told =
+            !prompt::is_prompt_in_command(&agent) && agent.protocol != AgentProtocol::CodexJson;
         let first = told.then(|| crate::core::attempts::prompt_message(text));
         let begin = AttemptStart {
             folder,
@@ -439,7 +453,7 @@ impl Desk {
             session: None,
             close_input: agent.protocol == AgentProtocol::CodexJson,
         };
-        self.attempts.begin(begin, Vec::new());
+        self.attempts.start_agent(begin, Vec::new());
         true
     }
 
@@ -455,9 +469,9 @@ impl Desk {
                 .iter()
                 .filter(|(_, it)| it.verifies && it.job == *job);
             for (known, live) in of {
-                let needed = *known == id && awaits(&row, live.number);
+                let needed = *known == id && awaits_verification(&row, live.number);
                 if !needed || now.saturating_sub(live.since) > limit {
-                    self.attempts.want(known, WantedState::Ended);
+                    self.attempts.request_level(known, WantedState::Ended);
                 }
             }
         }
@@ -465,7 +479,7 @@ impl Desk {
 
     /// Handles events of a verifying agent: its result, or an end without one, which counts as
     /// failed. Either counts only once its process is over, so that none is left behind.
-    pub(super) fn hear_verifier(
+    pub(super) fn on_verifier_event(
         &mut self,
         id: &str,
         job: &str,
@@ -480,7 +494,7 @@ impl Desk {
                 resume,
             } => {
                 self.attempts
-                    .processed(id, offset + bytes.len() as u64, resume);
+                    .acknowledge_output(id, offset + bytes.len() as u64, resume);
                 let Some(live) = self.live.get_mut(id) else {
                     return;
                 };
@@ -488,7 +502,7 @@ impl Desk {
                 for event in events {
                     match event.what {
                         AgentEventKind::Verified { criteria } => live.found = Some(criteria),
-                        AgentEventKind::Usage(usage) => live.used.add(usage),
+                        AgentEventKind::Usage(usage) => live.used.add_usage(usage),
                         AgentEventKind::TurnEnded(_) => ended = true,
                         _ => {}
                     }
@@ -496,7 +510,7 @@ impl Desk {
                 // A client with turns reports the cost only at the end of one.
                 ended |= live.protocol == AgentProtocol::Markers;
                 if ended && live.found.is_some() {
-                    self.attempts.want(id, WantedState::Ended);
+                    self.attempts.request_level(id, WantedState::Ended);
                 }
                 return;
             }
@@ -542,7 +556,7 @@ impl Desk {
         let mut advance = StoreStep::empty_at(self.now());
         advance
             .changes
-            .extend(self.verified(&row, ticket, issues, rows, files));
+            .extend(self.record_verification(&row, ticket, issues, rows, files));
         advance.settled.push(SettledEffect {
             effect,
             end: EffectResult::Done,
@@ -550,7 +564,7 @@ impl Desk {
         if let Some(of) = self.effects.get_mut(job) {
             of.retain(|it| it.id != effect);
         }
-        self.stage(advance, super::flight::After::Nothing);
+        self.stage_step(advance, super::commit_queue::AfterCommit::Nothing);
     }
 }
 
@@ -563,8 +577,8 @@ pub(super) fn takes_interrupts(agent: Option<&AgentSpec>) -> bool {
     )
 }
 
-fn live(row: &JobRow, number: u32, verifies: bool) -> Live {
-    Live {
+fn new_progress(row: &JobRow, number: u32, verifies: bool) -> AttemptProgress {
+    AttemptProgress {
         job: row.id.clone(),
         number,
         verifies,
@@ -572,18 +586,18 @@ fn live(row: &JobRow, number: u32, verifies: bool) -> Live {
         begun_here: false,
         first_message: FirstMessage::already_received(),
         unwritten: None,
-        told: Vec::new(),
+        handed_over: Vec::new(),
         read: 0,
         protocol: AgentProtocol::Markers,
         found: None,
         files: Vec::new(),
-        used: Used::default(),
+        used: ProcessUsage::default(),
     }
 }
 
 /// Puts the start of the phase in front of the first messages. A process that resumes a session
 /// knows its phase, unless there is nothing else to send.
-pub(super) fn begin_with_the_phase(row: &JobRow, say: &mut Vec<MessageToAgent>) {
+pub(super) fn prepend_phase_start(row: &JobRow, say: &mut Vec<MessageToAgent>) {
     let phase = row.job.phase;
     let told = say
         .iter()
@@ -595,7 +609,7 @@ pub(super) fn begin_with_the_phase(row: &JobRow, say: &mut Vec<MessageToAgent>) 
 }
 
 /// Builds the command line of an agent.
-fn command(
+fn agent_command(
     agent: &AgentSpec,
     row: &JobRow,
     text: &str,
