@@ -7,7 +7,7 @@ use crate::options::Options;
 use crate::raw::{self, Recording, Row};
 use crate::report::{Bound, Report};
 use bowline_machines::job;
-use bowline_runner::drivers::jobs::{DraftEdit, JobRequest, Jobs, JobsConfig, SubmittedRequest};
+use bowline_runner::jobs::{DraftEdit, JobRequest, Jobs, JobsConfig, SubmittedRequest};
 use bowline_store::{
     JobAttributes, JobChange, JobRow, MemoryStore, SecretKey, SqliteStore, Store, StoreStep,
 };

@@ -225,7 +225,7 @@ const ONLY_IN: [(&str, &[&str]); 8] = [
         "env::var",
         &[
             // Programs, and what only tests use: one of them is told a seed.
-            "crates/runner/src/drivers/jobs/simulation",
+            "crates/runner/src/jobs/simulation",
             "crates/cli/",
             "crates/shim/",
             "crates/test-support/",

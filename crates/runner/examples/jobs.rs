@@ -15,7 +15,7 @@
 
 use bowline_formats::agents::AgentProtocol;
 use bowline_machines::job::Command;
-use bowline_runner::drivers::jobs::{
+use bowline_runner::jobs::{
     AgentSpec, JobRequest, Jobs, JobsConfig, SubmittedRequest, TypeSpec, WorkPhase,
 };
 use bowline_store::{JobAttributes, JobQuery, RecordBody, RecordQuery, SecretKey, SqliteStore};

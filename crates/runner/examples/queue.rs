@@ -10,7 +10,7 @@
 )]
 
 use bowline_machines::job::Command;
-use bowline_runner::drivers::jobs::{JobRequest, Jobs, JobsConfig, SubmittedRequest};
+use bowline_runner::jobs::{JobRequest, Jobs, JobsConfig, SubmittedRequest};
 use bowline_store::{JobAttributes, MemoryStore, SecretKey};
 use bowline_supervisor::ShimProgram;
 use std::sync::Arc;

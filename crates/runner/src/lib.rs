@@ -5,4 +5,5 @@
 
 pub mod core;
 pub mod drivers;
+pub mod jobs;
 pub mod orchestrate;

@@ -15,7 +15,7 @@ use bowline_engine::formats::zip::{ENTRIES_MAX, ZipWriter};
 use bowline_engine::machines::Timestamp;
 use bowline_formats::rest::routes::encode_segment;
 use bowline_formats::rest::{Artifact, Page, ReviewDiff};
-use bowline_runner::drivers::jobs::{is_passed_over, is_private};
+use bowline_runner::jobs::{is_passed_over, is_private};
 use bowline_store::{JobRecord, JobRow, RecordBody, RecordKind, RecordQuery};
 use bowline_words::message::{ServerNo, ServerThing};
 use hyper::body::Bytes;

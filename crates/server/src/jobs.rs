@@ -18,10 +18,10 @@ use bowline_engine::words::{display_path, system_cause};
 use bowline_formats::agents::AgentProtocol;
 use bowline_formats::rest::{AgentPreset, TaskType, TypePhase, Utterance};
 use bowline_runner::core::clients::{self, ClientProgram};
-pub use bowline_runner::drivers::jobs::Jobs;
-use bowline_runner::drivers::jobs::TaskApp;
-pub use bowline_runner::drivers::jobs::{AgentSpec, DispatcherHealth, RebuildResult, RebuiltTask};
-use bowline_runner::drivers::jobs::{
+pub use bowline_runner::jobs::Jobs;
+use bowline_runner::jobs::TaskApp;
+pub use bowline_runner::jobs::{AgentSpec, DispatcherHealth, RebuildResult, RebuiltTask};
+use bowline_runner::jobs::{
     JobsConfig, TypeSpec, UnknownAgent, Verifier, WorkPhase, first_state_ref, still_alive,
 };
 pub use bowline_store::JobQuery;

@@ -5,7 +5,7 @@ use bowline_engine::Context;
 use bowline_engine::formats::time::format_utc;
 use bowline_engine::words::{display_path, system_cause};
 use bowline_runner::core::error_chain;
-use bowline_runner::drivers::jobs::{
+use bowline_runner::jobs::{
     DispatcherHealth, Jobs, JobsConfig, Outage, RebuiltTask, RequestError, UnknownAgent,
     hold_agent, rebuild, tasks_on_disk, unknown_agents,
 };

@@ -4,7 +4,7 @@ pub use crate::diff::ReviewChanges;
 use bowline_engine::actor::ProcessAncestry;
 use bowline_engine::machines::Timestamp;
 use bowline_formats::rest::{AgentPreset, TaskType, Utterance};
-pub use bowline_runner::drivers::jobs::{
+pub use bowline_runner::jobs::{
     DispatcherHealth as Loop, DraftEdit, JobRequest, JobResponse, RequestError, SubmittedRequest,
     TaskApp, UnknownAgent, WorkspaceFault, record_thing,
 };

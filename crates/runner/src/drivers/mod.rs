@@ -1,7 +1,6 @@
 //! One module for each kind of work that agents are run for.
 
 pub mod develop;
-pub mod jobs;
 pub mod memory;
 mod prompts;
 pub mod thinking;

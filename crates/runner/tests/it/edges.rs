@@ -2,7 +2,7 @@
 
 use crate::world::{BOUND, World};
 use bowline_machines::job::{AgentDependency, AgentMarker, Command};
-use bowline_runner::drivers::jobs::{JobRequest, RequestError, WorkspaceFault};
+use bowline_runner::jobs::{JobRequest, RequestError, WorkspaceFault};
 use bowline_store::{JobAttributes, RecordKind};
 use bowline_test_support::wait_until;
 use std::path::Path;

@@ -3,9 +3,7 @@
 use crate::world::{BOUND, World};
 use bowline_formats::agents::AgentProtocol;
 use bowline_machines::job::{Command, JobState};
-use bowline_runner::drivers::jobs::{
-    AgentSpec, JobRequest, JobsConfig, TypeSpec, Verifier, WorkPhase,
-};
+use bowline_runner::jobs::{AgentSpec, JobRequest, JobsConfig, TypeSpec, Verifier, WorkPhase};
 use bowline_store::{JobAttributes, RecordBody, RecordKind};
 use bowline_test_support::wait_until;
 use std::collections::BTreeMap;

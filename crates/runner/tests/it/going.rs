@@ -4,7 +4,7 @@ use crate::world::{BOUND, World};
 use bowline_engine::clock::Clock;
 use bowline_formats::agents::AgentProtocol;
 use bowline_machines::job::{Command, JobState, PauseCause};
-use bowline_runner::drivers::jobs::JobRequest;
+use bowline_runner::jobs::JobRequest;
 use bowline_store::{JobAttributes, RecordBody, RecordKind};
 use bowline_test_support::wait_until;
 

@@ -3,7 +3,7 @@
 use crate::world::{BOUND, World};
 use bowline_formats::agents::AgentProtocol;
 use bowline_machines::job::Command;
-use bowline_runner::drivers::jobs::{DraftEdit, JobRequest, RequestError, SubmittedRequest};
+use bowline_runner::jobs::{DraftEdit, JobRequest, RequestError, SubmittedRequest};
 use bowline_store::{EventQuery, JobAttributes, RecordBody, RecordKind};
 use bowline_test_support::wait_until;
 
@@ -448,7 +448,7 @@ wait_for NEVER
 
 #[test]
 fn the_files_of_a_verified_phase_and_their_number_come_from_the_disk() {
-    use bowline_runner::drivers::jobs::Verifier;
+    use bowline_runner::jobs::Verifier;
     let world = World::tuned(AgentProtocol::Markers, VERIFIED, 1, |config| {
         let mut planning = config.types["create_app"].phases[0].clone();
         planning.count = 3;

@@ -2,7 +2,7 @@
 
 use crate::world::{BOUND, World};
 use bowline_machines::job::TaskStatus;
-use bowline_runner::drivers::jobs::{
+use bowline_runner::jobs::{
     DispatcherHealth, JobRequest, JobResponse, RequestError, SubmittedRequest,
 };
 use bowline_store::{

@@ -4,7 +4,7 @@ use crate::world::{BOUND, World};
 use bowline_formats::agents::AgentProtocol;
 use bowline_formats::permission_rule::ToolPermissionRule;
 use bowline_machines::job::{Command, PermissionStatus};
-use bowline_runner::drivers::jobs::{JobRequest, RequestError};
+use bowline_runner::jobs::{JobRequest, RequestError};
 use bowline_store::{NO_JOB, PermissionRow, RecordBody, RecordKind, RecordQuery};
 use bowline_test_support::wait_until;
 

@@ -3,7 +3,7 @@
 use crate::world::{BOUND, World};
 use bowline_formats::agents::AgentProtocol;
 use bowline_machines::job::Command;
-use bowline_runner::drivers::jobs::JobRequest;
+use bowline_runner::jobs::JobRequest;
 use bowline_store::{RecordKind, SpendQuery};
 use bowline_test_support::wait_until;
 

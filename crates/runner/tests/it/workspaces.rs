@@ -3,7 +3,7 @@
 use crate::world::{BOUND, World};
 use bowline_engine::process::run_in;
 use bowline_machines::job::{Command, Priority};
-use bowline_runner::drivers::jobs::{JobRequest, RequestError};
+use bowline_runner::jobs::{JobRequest, RequestError};
 use bowline_store::{JobAttributes, RecordKind};
 use bowline_test_support::wait_until;
 use std::path::{Path, PathBuf};

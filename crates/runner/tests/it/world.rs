@@ -2,7 +2,7 @@
 
 use bowline_formats::agents::AgentProtocol;
 use bowline_machines::job::{Command, JobAction, allowed_actions};
-use bowline_runner::drivers::jobs::{
+use bowline_runner::jobs::{
     AgentSpec, JobRequest, JobResponse, Jobs, JobsConfig, RequestError, SubmittedRequest, TypeSpec,
     WorkPhase,
 };

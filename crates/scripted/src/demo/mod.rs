@@ -12,7 +12,7 @@ use bowline_engine::formats::rest::{
 };
 use bowline_engine::formats::settings::{AgentSettings, BowlineSettings};
 use bowline_engine::machines::job::{Command, Priority, TaskStatus};
-use bowline_runner::drivers::jobs::{DESIGN, PLANNING};
+use bowline_runner::jobs::{DESIGN, PLANNING};
 use bowline_server::client::{Client, RequestError};
 use bowline_server::jobs::{JobQuery, Jobs, Setup};
 use bowline_server::work::{JobRequest, SubmittedRequest};

@@ -1,7 +1,7 @@
 //! What a server tells of itself while nothing can be decided.
 
 use crate::desk::World;
-use bowline_runner::drivers::jobs::Outage;
+use bowline_runner::jobs::Outage;
 use bowline_server::work::Loop;
 use bowline_store::Resource;
 use serde_json::json;
