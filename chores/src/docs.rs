@@ -54,7 +54,7 @@ fn pages() -> Vec<(String, String)> {
             pages.push((format!("docs/formats/{kind}.md"), text));
         }
     }
-    pages.push(("docs/openapi.json".into(), rest::openapi::text()));
+    pages.push(("docs/openapi.json".into(), rest::openapi::openapi_text()));
     pages.extend(glossary());
     pages
 }

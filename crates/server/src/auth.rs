@@ -1,7 +1,7 @@
 //! Authentication: a person by the server's token or a cookie from a one-time link, the agent of an
 //! attempt by its own token, a process at the other end of the Unix socket by its credentials.
 
-use crate::data;
+use crate::data_folder;
 use axum::http::{HeaderMap, header};
 use bowline_engine::actor::{DetectedActor, ProcessAncestry};
 use bowline_words::message::ServerNo;
@@ -24,7 +24,7 @@ const LINKS_MAX: usize = 64;
 
 /// The other end of a connection.
 #[derive(Debug, Clone)]
-pub(crate) enum Peer {
+pub(crate) enum ConnectionPeer {
     Tcp(SocketAddr),
     /// A process on the Unix socket: the actor detected for it, and the agent it descends from.
     Socket(DetectedActor, Arc<ProcessAncestry>),
@@ -60,7 +60,7 @@ impl Caller {
 }
 
 /// Checks credentials and issues sessions and one-time links.
-pub(crate) struct Auth {
+pub(crate) struct Authenticator {
     token: blake3::Hash,
     /// Name of the session cookie.
     cookie: String,
@@ -72,11 +72,11 @@ pub(crate) struct Auth {
     links: Mutex<HashMap<blake3::Hash, Instant>>,
 }
 
-impl Auth {
+impl Authenticator {
     pub(crate) fn new(token: &str, secure: bool) -> Self {
         let id = blake3::derive_key("bowline task server: name of its cookie", token.as_bytes());
         let id = blake3::Hash::from_bytes(id).to_hex();
-        Auth {
+        Authenticator {
             token: blake3::hash(token.as_bytes()),
             cookie: format!("{COOKIE_PREFIX}{}", &id[..COOKIE_DIGITS]),
             secure,
@@ -98,9 +98,9 @@ impl Auth {
     }
 
     /// Identifies the caller. `agent` resolves an attempt's token; `now` is in seconds since 1970.
-    pub(crate) fn caller(
+    pub(crate) fn identify_caller(
         &self,
-        peer: Peer,
+        peer: ConnectionPeer,
         headers: &HeaderMap,
         now: i64,
         agent: impl Fn(&str) -> Option<(String, u32)>,
@@ -115,28 +115,28 @@ impl Auth {
         };
         match peer {
             // A descendant of an agent has at most an agent's rights, whatever token it shows.
-            Peer::Socket(DetectedActor::Agent, descent) => match bearer {
+            ConnectionPeer::Socket(DetectedActor::Agent, descent) => match bearer {
                 None => Ok(Caller::AgentReader(descent)),
                 Some(text) if self.is_token(text) => Ok(Caller::AgentReader(descent)),
                 Some(text) => of_agent(text).ok_or(ServerNo::WrongToken),
             },
-            Peer::Socket(DetectedActor::Person, _) => match bearer {
+            ConnectionPeer::Socket(DetectedActor::Person, _) => match bearer {
                 None => Ok(Caller::Person),
-                Some(text) => self.by_token(text, of_agent),
+                Some(text) => self.caller_by_token(text, of_agent),
             },
-            Peer::Socket(DetectedActor::Unshown(_), _) => match bearer {
+            ConnectionPeer::Socket(DetectedActor::Unshown(_), _) => match bearer {
                 None => Ok(Caller::Reader),
-                Some(text) => self.by_token(text, of_agent),
+                Some(text) => self.caller_by_token(text, of_agent),
             },
-            Peer::Tcp(_) => match bearer {
-                Some(text) => self.by_token(text, of_agent),
+            ConnectionPeer::Tcp(_) => match bearer {
+                Some(text) => self.caller_by_token(text, of_agent),
                 None if self.has_session(headers, now) => Ok(Caller::Person),
                 None => Ok(Caller::Nobody),
             },
         }
     }
 
-    fn by_token(
+    fn caller_by_token(
         &self,
         text: &str,
         of_agent: impl Fn(&str) -> Option<Caller>,
@@ -155,7 +155,7 @@ impl Auth {
 
     /// Creates a one-time link and returns its key.
     pub(crate) fn new_link(&self) -> std::io::Result<String> {
-        let key = data::random()?;
+        let key = data_folder::random_secret()?;
         let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
         if links.len() >= LINKS_MAX {
             let oldest = links.iter().min_by_key(|(_, made)| **made);
@@ -175,9 +175,9 @@ impl Auth {
     }
 
     /// Returns the `Set-Cookie` value that signs a browser in.
-    pub(crate) fn session(&self, now: i64) -> std::io::Result<String> {
+    pub(crate) fn sign_in_cookie(&self, now: i64) -> std::io::Result<String> {
         let until = now + SESSION_SECONDS;
-        let nonce = &data::random()?[..16];
+        let nonce = &data_folder::random_secret()?[..16];
         let said = format!("{until}.{nonce}");
         let mark = blake3::keyed_hash(&self.key, said.as_bytes());
         let value = format!("{said}.{}", mark.to_hex());
@@ -185,7 +185,7 @@ impl Auth {
     }
 
     /// Returns the `Set-Cookie` value that signs a browser out.
-    pub(crate) fn no_session(&self) -> String {
+    pub(crate) fn sign_out_cookie(&self) -> String {
         self.set_cookie("", 0)
     }
 
@@ -205,11 +205,11 @@ impl Auth {
                 .trim()
                 .strip_prefix(self.cookie.as_str())
                 .and_then(|it| it.strip_prefix('='));
-            value.is_some_and(|value| self.is_session(value, now))
+            value.is_some_and(|value| self.is_valid_session(value, now))
         })
     }
 
-    fn is_session(&self, value: &str, now: i64) -> bool {
+    fn is_valid_session(&self, value: &str, now: i64) -> bool {
         let Some((said, mark)) = value.rsplit_once('.') else {
             return false;
         };
@@ -229,13 +229,18 @@ mod tests {
     use axum::http::HeaderValue;
     use bowline_engine::actor::MissingPersonProof;
 
-    const TCP: fn() -> Peer = || Peer::Tcp(([127, 0, 0, 1], 1).into());
+    const TCP: fn() -> ConnectionPeer = || ConnectionPeer::Tcp(([127, 0, 0, 1], 1).into());
 
-    fn asked(auth: &Auth, peer: Peer, name: header::HeaderName, value: &str) -> Option<Caller> {
+    fn asked(
+        auth: &Authenticator,
+        peer: ConnectionPeer,
+        name: header::HeaderName,
+        value: &str,
+    ) -> Option<Caller> {
         let mut headers = HeaderMap::new();
         headers.insert(name, HeaderValue::from_str(value).unwrap());
         let agent = |text: &str| (text == "of-agent").then(|| ("task_1".to_owned(), 2));
-        auth.caller(peer, &headers, 1_000, agent).ok()
+        auth.identify_caller(peer, &headers, 1_000, agent).ok()
     }
 
     fn agent() -> Option<Caller> {
@@ -247,7 +252,7 @@ mod tests {
 
     #[test]
     fn tokens_say_who_asks() {
-        let auth = Auth::new("right", false);
+        let auth = Authenticator::new("right", false);
         let bearer = |peer, text: &str| {
             asked(
                 &auth,
@@ -260,17 +265,17 @@ mod tests {
         assert_eq!(bearer(TCP(), "of-agent"), agent());
         assert_eq!(bearer(TCP(), "wrong"), None);
         assert_eq!(bearer(TCP(), ""), None);
-        let none = auth.caller(TCP(), &HeaderMap::new(), 0, |_| None);
+        let none = auth.identify_caller(TCP(), &HeaderMap::new(), 0, |_| None);
         assert_eq!(none, Ok(Caller::Nobody));
     }
 
     /// A stolen token gives a descendant of an agent no person's rights.
     #[test]
     fn an_agent_on_the_socket_stays_one() {
-        let auth = Auth::new("right", false);
+        let auth = Authenticator::new("right", false);
         let on = |standing, text: &str| {
             let value = format!("Bearer {text}");
-            let peer = Peer::Socket(standing, Arc::default());
+            let peer = ConnectionPeer::Socket(standing, Arc::default());
             asked(&auth, peer, header::AUTHORIZATION, &value)
         };
         let reader = Caller::AgentReader(Arc::default());
@@ -281,8 +286,8 @@ mod tests {
         let unshown = DetectedActor::Unshown(MissingPersonProof::Terminal);
         assert_eq!(on(unshown, "right"), Some(Caller::Person));
         let plain = |standing| {
-            let peer = Peer::Socket(standing, Arc::default());
-            auth.caller(peer, &HeaderMap::new(), 0, |_| None)
+            let peer = ConnectionPeer::Socket(standing, Arc::default());
+            auth.identify_caller(peer, &HeaderMap::new(), 0, |_| None)
         };
         assert_eq!(plain(unshown), Ok(Caller::Reader));
         assert_eq!(plain(DetectedActor::Agent), Ok(reader));
@@ -291,28 +296,28 @@ mod tests {
 
     #[test]
     fn a_cookie_counts_until_its_time_and_for_this_token_only() {
-        let auth = Auth::new("right", false);
-        let set = auth.session(0).unwrap();
+        let auth = Authenticator::new("right", false);
+        let set = auth.sign_in_cookie(0).unwrap();
         assert!(set.contains("HttpOnly") && set.contains("SameSite=Strict"));
         assert!(!set.contains("Secure"));
-        let secure = Auth::new("right", true);
-        assert!(secure.session(0).unwrap().ends_with("; Secure"));
-        assert!(secure.no_session().ends_with("; Secure"));
+        let secure = Authenticator::new("right", true);
+        assert!(secure.sign_in_cookie(0).unwrap().ends_with("; Secure"));
+        assert!(secure.sign_out_cookie().ends_with("; Secure"));
         let cookie = set.split(';').next().unwrap().to_owned();
-        let by = |auth: &Auth, cookie: &str| asked(auth, TCP(), header::COOKIE, cookie);
+        let by = |auth: &Authenticator, cookie: &str| asked(auth, TCP(), header::COOKIE, cookie);
         assert_eq!(by(&auth, &format!("a=b; {cookie}")), Some(Caller::Person));
         assert_eq!(
-            by(&Auth::new("other", false), &cookie),
+            by(&Authenticator::new("other", false), &cookie),
             Some(Caller::Nobody)
         );
         let value = cookie.split_once('=').unwrap().1;
-        assert!(!auth.is_session(value, SESSION_SECONDS));
-        assert!(!auth.is_session(&value.replacen('2', "9", 1), 0));
+        assert!(!auth.is_valid_session(value, SESSION_SECONDS));
+        assert!(!auth.is_valid_session(&value.replacen('2', "9", 1), 0));
     }
 
     #[test]
     fn a_link_counts_once() {
-        let auth = Auth::new("right", false);
+        let auth = Authenticator::new("right", false);
         let key = auth.new_link().unwrap();
         assert!(auth.use_link(&key));
         assert!(!auth.use_link(&key));

@@ -1,8 +1,8 @@
 //! A small client for the server's REST interface, over its Unix socket or TCP: one request per
 //! connection, no threads.
 
-use crate::data::{ADDRESS_FILE, SOCKET_FILE, TOKEN_FILE, random, read_secret};
-use crate::serve::reach;
+use crate::data_folder::{ADDRESS_FILE, SOCKET_FILE, TOKEN_FILE, random_secret, read_secret};
+use crate::serve::with_socket_path;
 use bowline_engine::words::{display_path, system_cause};
 use bowline_formats::rest::routes::{RawAnswer, RouteRequest, TypedRequest};
 use bowline_formats::rest::{ErrorBody, ErrorTold};
@@ -18,21 +18,21 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Timeout of a connection, and of a response that is no stream.
-const CONNECT_TIME: Duration = Duration::from_secs(5);
-const ANSWER_TIME: Duration = Duration::from_secs(60);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Maximum size of the head of a response, and of its body.
 const HEAD_BYTES_MAX: u64 = 64 * 1024;
 const BODY_BYTES_MAX: u64 = 1 << 30;
 
 /// Tries of a request that the server has no capacity for, and the total time to wait between them.
 const TRIES_MAX: u32 = 5;
-const RETRY_TIME: Duration = Duration::from_secs(30);
+const RETRY_WAIT_MAX: Duration = Duration::from_secs(30);
 /// Header with the key under which a request may be repeated.
 const KEY_HEADER: &str = "Idempotency-Key";
 
 /// The address of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Place {
+enum ServerAddress {
     Socket(PathBuf),
     /// `HOST:PORT`.
     Tcp(String),
@@ -40,8 +40,8 @@ enum Place {
 
 /// A client of one server.
 #[derive(Debug, Clone)]
-pub struct Client {
-    place: Place,
+pub struct ApiClient {
+    place: ServerAddress,
     token: Option<String>,
     lang: Lang,
     tries: u32,
@@ -49,13 +49,13 @@ pub struct Client {
 
 /// A response of the server.
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct HttpResponse {
     pub status: u16,
     headers: Vec<(String, String)>,
     pub body: Vec<u8>,
 }
 
-impl Answer {
+impl HttpResponse {
     /// Returns a header by its lower-case name.
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(known, _)| known == name);
@@ -88,9 +88,13 @@ impl From<ServeTrouble> for RequestError {
     }
 }
 
-impl Client {
+impl ApiClient {
     /// Returns a client for the server at an `http://` address.
-    pub fn tcp(url: &str, token: Option<String>, lang: Lang) -> Result<Client, ServeTrouble> {
+    pub fn for_url(
+        url: &str,
+        token: Option<String>,
+        lang: Lang,
+    ) -> Result<ApiClient, ServeTrouble> {
         let bad = || ServeTrouble::BadAddress {
             address: url.to_owned(),
         };
@@ -99,8 +103,8 @@ impl Client {
         if host.is_empty() || host.contains('/') {
             return Err(bad());
         }
-        Ok(Client {
-            place: Place::Tcp(host.to_owned()),
+        Ok(ApiClient {
+            place: ServerAddress::Tcp(host.to_owned()),
             token,
             lang,
             tries: TRIES_MAX,
@@ -109,11 +113,11 @@ impl Client {
 
     /// Returns a client for the server of a data folder: by its socket, or without one by its
     /// recorded address and token.
-    pub fn of_data(data: &Path, lang: Lang) -> Result<Client, ServeTrouble> {
+    pub fn for_data_folder(data: &Path, lang: Lang) -> Result<ApiClient, ServeTrouble> {
         let socket = data.join(SOCKET_FILE);
         if socket.exists() {
-            return Ok(Client {
-                place: Place::Socket(socket),
+            return Ok(ApiClient {
+                place: ServerAddress::Socket(socket),
                 token: None,
                 lang,
                 tries: TRIES_MAX,
@@ -126,14 +130,14 @@ impl Client {
         let address = data.join(ADDRESS_FILE);
         let url = std::fs::read_to_string(address).map_err(|error| unreachable(&error))?;
         let token = data.join(TOKEN_FILE);
-        let token = read_secret(&token).map_err(|error| error.at(&token))?;
-        Client::tcp(url.trim(), Some(token), lang)
+        let token = read_secret(&token).map_err(|error| error.into_trouble(&token))?;
+        ApiClient::for_url(url.trim(), Some(token), lang)
     }
 
     /// Sets the token that requests carry.
     #[must_use]
-    pub fn with_token(self, token: String) -> Client {
-        Client {
+    pub fn with_token(self, token: String) -> ApiClient {
+        ApiClient {
             token: Some(token),
             ..self
         }
@@ -141,30 +145,31 @@ impl Client {
 
     /// Turns off retries of requests that the server has no capacity for.
     #[must_use]
-    pub fn without_retries(self) -> Client {
-        Client { tries: 1, ..self }
+    pub fn without_retries(self) -> ApiClient {
+        ApiClient { tries: 1, ..self }
     }
 
     /// Returns the server's address for messages.
-    pub fn place(&self) -> String {
+    pub fn address(&self) -> String {
         match &self.place {
-            Place::Socket(path) => display_path(path),
-            Place::Tcp(host) => format!("http://{host}"),
+            ServerAddress::Socket(path) => display_path(path),
+            ServerAddress::Tcp(host) => format!("http://{host}"),
         }
     }
 
     /// Sends a request and waits for the complete response.
-    pub fn ask(
+    pub fn send_request(
         &self,
         method: &str,
         path: &str,
         body: Option<&Value>,
         headers: &[(&str, &str)],
-    ) -> Result<Answer, ServeTrouble> {
-        let told = |error: io::Error| self.unreachable(&error);
-        let (mut head, mut stream) = self.open(method, path, body, headers, Some(ANSWER_TIME))?;
+    ) -> Result<HttpResponse, ServeTrouble> {
+        let told = |error: io::Error| self.unreachable_error(&error);
+        let (mut head, mut stream) =
+            self.send_with_retries(method, path, body, headers, Some(RESPONSE_TIMEOUT))?;
         if head.status != 204 {
-            let mut body = Body::of(&head, &mut stream);
+            let mut body = ResponseBody::new(&head, &mut stream);
             let read = (&mut body).take(BODY_BYTES_MAX).read_to_end(&mut head.body);
             read.map_err(told)?;
         }
@@ -177,9 +182,9 @@ impl Client {
     }
 
     /// Sends a request of a route; a response that is no success is an error.
-    pub fn fetch(&self, request: &RouteRequest) -> Result<Answer, RequestError> {
+    pub fn fetch(&self, request: &RouteRequest) -> Result<HttpResponse, RequestError> {
         let method = request.route.method.name();
-        let answer = self.ask(method, &request.path, request.body.as_ref(), &[])?;
+        let answer = self.send_request(method, &request.path, request.body.as_ref(), &[])?;
         match answer.status {
             200..300 => Ok(answer),
             _ => Err(self.refusal(&answer)),
@@ -198,14 +203,14 @@ impl Client {
         since: Option<u64>,
         each: impl FnMut(&str, Option<u64>, &str) -> bool,
     ) -> Result<(), RequestError> {
-        match self.events(&request.request.path, since, each)? {
+        match self.stream_events(&request.request.path, since, each)? {
             None => Ok(()),
             Some(answer) => Err(self.refusal(&answer)),
         }
     }
 
     /// Reads a response that is no success.
-    fn refusal(&self, answer: &Answer) -> RequestError {
+    fn refusal(&self, answer: &HttpResponse) -> RequestError {
         let json = answer.json();
         match ErrorBody::deserialize(&json) {
             Ok(body) => RequestError::Refused {
@@ -219,28 +224,28 @@ impl Client {
 
     fn bad_answer(&self) -> ServeTrouble {
         ServeTrouble::BadAnswer {
-            place: self.place(),
+            place: self.address(),
         }
     }
 
     /// Opens a stream of events and passes name, id and data of each to `each`, until it returns
     /// false. A response that is no stream is returned whole.
-    pub fn events(
+    pub fn stream_events(
         &self,
         path: &str,
         since: Option<u64>,
         mut each: impl FnMut(&str, Option<u64>, &str) -> bool,
-    ) -> Result<Option<Answer>, ServeTrouble> {
+    ) -> Result<Option<HttpResponse>, ServeTrouble> {
         let since = since.map(|it| it.to_string());
         let headers: Vec<(&str, &str)> = since
             .iter()
             .map(|it| ("Last-Event-ID", it.as_str()))
             .collect();
-        let (mut head, mut stream) = self.open("GET", path, None, &headers, None)?;
-        let mut body = BufReader::new(Body::of(&head, &mut stream));
+        let (mut head, mut stream) = self.send_with_retries("GET", path, None, &headers, None)?;
+        let mut body = BufReader::new(ResponseBody::new(&head, &mut stream));
         if head.status != 200 {
             let read = (&mut body).take(BODY_BYTES_MAX).read_to_end(&mut head.body);
-            read.map_err(|error| self.unreachable(&error))?;
+            read.map_err(|error| self.unreachable_error(&error))?;
             return Ok(Some(head));
         }
         let (mut name, mut id, mut data) = (String::new(), None, String::new());
@@ -250,7 +255,7 @@ impl Client {
             match body.read_line(&mut line) {
                 Ok(0) => return Ok(None),
                 Ok(_) => {}
-                Err(error) => return Err(self.unreachable(&error)),
+                Err(error) => return Err(self.unreachable_error(&error)),
             }
             let text = line.trim_end_matches(['\n', '\r']);
             if let Some(rest) = text.strip_prefix("event: ") {
@@ -270,32 +275,32 @@ impl Client {
         }
     }
 
-    fn unreachable(&self, error: &io::Error) -> ServeTrouble {
+    fn unreachable_error(&self, error: &io::Error) -> ServeTrouble {
         ServeTrouble::Unreachable {
-            place: self.place(),
+            place: self.address(),
             cause: system_cause(error),
         }
     }
 
     /// Sends a request and reads the head of the response. On 429 and 503 it is sent again after
     /// `Retry-After`; a changing request carries a key, so that it is applied once.
-    fn open(
+    fn send_with_retries(
         &self,
         method: &str,
         path: &str,
         body: Option<&Value>,
         headers: &[(&str, &str)],
         time: Option<Duration>,
-    ) -> Result<(Answer, BufReader<Box<dyn Stream>>), ServeTrouble> {
-        let key = random().map_err(|error| self.unreachable(&error))?;
+    ) -> Result<(HttpResponse, BufReader<Box<dyn ClientStream>>), ServeTrouble> {
+        let key = random_secret().map_err(|error| self.unreachable_error(&error))?;
         let mut headers = headers.to_vec();
         let has_key = |(name, _): &(&str, &str)| name.eq_ignore_ascii_case(KEY_HEADER);
         if method != "GET" && !headers.iter().any(has_key) {
             headers.push((KEY_HEADER, &key));
         }
-        let mut left = RETRY_TIME;
+        let mut left = RETRY_WAIT_MAX;
         for _ in 1..self.tries {
-            let (head, stream) = self.send(method, path, body, &headers, time)?;
+            let (head, stream) = self.send_once(method, path, body, &headers, time)?;
             let wait = match head.status {
                 429 | 503 => head.header("retry-after"),
                 _ => None,
@@ -309,23 +314,23 @@ impl Client {
                 }
             }
         }
-        self.send(method, path, body, &headers, time)
+        self.send_once(method, path, body, &headers, time)
     }
 
     /// Sends a request once and reads the head of the response.
-    fn send(
+    fn send_once(
         &self,
         method: &str,
         path: &str,
         body: Option<&Value>,
         headers: &[(&str, &str)],
         time: Option<Duration>,
-    ) -> Result<(Answer, BufReader<Box<dyn Stream>>), ServeTrouble> {
-        let told = |error: io::Error| self.unreachable(&error);
+    ) -> Result<(HttpResponse, BufReader<Box<dyn ClientStream>>), ServeTrouble> {
+        let told = |error: io::Error| self.unreachable_error(&error);
         let mut stream = self.connect(time).map_err(told)?;
         let host = match &self.place {
-            Place::Socket(_) => "localhost",
-            Place::Tcp(host) => host,
+            ServerAddress::Socket(_) => "localhost",
+            ServerAddress::Tcp(host) => host,
         };
         let lang = self.lang.choose_text("en", "ko");
         let mut request = format!(
@@ -348,26 +353,26 @@ impl Client {
         request.push_str(body.as_deref().unwrap_or_default());
         stream.write_all(request.as_bytes()).map_err(told)?;
         let mut stream = BufReader::new(stream);
-        let head = head(&mut stream).map_err(told)?;
+        let head = read_response_head(&mut stream).map_err(told)?;
         let head = head.ok_or_else(|| self.bad_answer())?;
         Ok((head, stream))
     }
 
-    fn connect(&self, time: Option<Duration>) -> io::Result<Box<dyn Stream>> {
+    fn connect(&self, time: Option<Duration>) -> io::Result<Box<dyn ClientStream>> {
         match &self.place {
-            Place::Socket(path) => {
-                let stream = reach(path, |path| UnixStream::connect(path))?;
+            ServerAddress::Socket(path) => {
+                let stream = with_socket_path(path, |path| UnixStream::connect(path))?;
                 stream.set_read_timeout(time)?;
-                stream.set_write_timeout(Some(ANSWER_TIME))?;
+                stream.set_write_timeout(Some(RESPONSE_TIMEOUT))?;
                 Ok(Box::new(stream))
             }
-            Place::Tcp(host) => {
+            ServerAddress::Tcp(host) => {
                 let mut last = io::Error::from(io::ErrorKind::NotFound);
                 for address in host.to_socket_addrs()? {
-                    match TcpStream::connect_timeout(&address, CONNECT_TIME) {
+                    match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
                         Ok(stream) => {
                             stream.set_read_timeout(time)?;
-                            stream.set_write_timeout(Some(ANSWER_TIME))?;
+                            stream.set_write_timeout(Some(RESPONSE_TIMEOUT))?;
                             return Ok(Box::new(stream));
                         }
                         Err(error) => last = error,
@@ -379,11 +384,13 @@ impl Client {
     }
 }
 
-trait Stream: Read + Write {}
-impl<T: Read + Write> Stream for T {}
+trait ClientStream: Read + Write {}
+impl<T: Read + Write> ClientStream for T {}
 
 /// Reads the head of a response; `None` when it is not HTTP.
-fn head(stream: &mut BufReader<Box<dyn Stream>>) -> io::Result<Option<Answer>> {
+fn read_response_head(
+    stream: &mut BufReader<Box<dyn ClientStream>>,
+) -> io::Result<Option<HttpResponse>> {
     let mut left = stream.by_ref().take(HEAD_BYTES_MAX);
     let mut line = String::new();
     left.read_line(&mut line)?;
@@ -407,7 +414,7 @@ fn head(stream: &mut BufReader<Box<dyn Stream>>) -> io::Result<Option<Answer>> {
             headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
         }
     }
-    Ok(Some(Answer {
+    Ok(Some(HttpResponse {
         status,
         headers,
         body: Vec::new(),
@@ -415,21 +422,21 @@ fn head(stream: &mut BufReader<Box<dyn Stream>>) -> io::Result<Option<Answer>> {
 }
 
 /// Reader of a response's body: by length, by chunks, or until the connection ends.
-struct Body<'s> {
-    stream: &'s mut BufReader<Box<dyn Stream>>,
+struct ResponseBody<'s> {
+    stream: &'s mut BufReader<Box<dyn ClientStream>>,
     /// Bytes left of the body, or of the current chunk.
     left: u64,
     chunked: bool,
     ended: bool,
 }
 
-impl<'s> Body<'s> {
-    fn of(head: &Answer, stream: &'s mut BufReader<Box<dyn Stream>>) -> Self {
+impl<'s> ResponseBody<'s> {
+    fn new(head: &HttpResponse, stream: &'s mut BufReader<Box<dyn ClientStream>>) -> Self {
         let chunked = head.header("transfer-encoding") == Some("chunked");
         let length = head
             .header("content-length")
             .and_then(|text| text.parse().ok());
-        Body {
+        ResponseBody {
             stream,
             left: if chunked {
                 0
@@ -442,7 +449,7 @@ impl<'s> Body<'s> {
     }
 
     /// Returns the length of the next chunk; 0 is the end.
-    fn next_chunk(&mut self) -> io::Result<u64> {
+    fn read_chunk_length(&mut self) -> io::Result<u64> {
         let mut line = String::new();
         loop {
             line.clear();
@@ -461,13 +468,13 @@ impl<'s> Body<'s> {
     }
 }
 
-impl Read for Body<'_> {
+impl Read for ResponseBody<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.ended || buffer.is_empty() {
             return Ok(0);
         }
         if self.chunked && self.left == 0 {
-            self.left = self.next_chunk()?;
+            self.left = self.read_chunk_length()?;
         }
         if self.left == 0 {
             self.ended = true;
@@ -491,7 +498,7 @@ mod tests {
     /// Serves these responses, one per request; the thread returns the requests it received.
     fn answering(
         answers: &'static [&'static str],
-    ) -> (Client, std::thread::JoinHandle<Vec<String>>) {
+    ) -> (ApiClient, std::thread::JoinHandle<Vec<String>>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let server = std::thread::spawn(move || {
@@ -504,7 +511,7 @@ mod tests {
             });
             each.collect()
         });
-        (Client::tcp(&url, None, Lang::En).unwrap(), server)
+        (ApiClient::for_url(&url, None, Lang::En).unwrap(), server)
     }
 
     const BUSY: &str = "HTTP/1.1 503 x\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n";
@@ -516,7 +523,7 @@ mod tests {
         let (client, server) = answering(&[BUSY, BUSY, DONE]);
         let begun = std::time::Instant::now();
         let answer = client
-            .ask("POST", "/api/tasks", Some(&json!({})), &[])
+            .send_request("POST", "/api/tasks", Some(&json!({})), &[])
             .unwrap();
         assert_eq!(answer.status, 201);
         assert!(
@@ -537,7 +544,7 @@ mod tests {
     #[test]
     fn nobody_waits_for_longer_than_the_bound() {
         let (client, server) = answering(&[LATER]);
-        let answer = client.ask("GET", "/api/tasks", None, &[]).unwrap();
+        let answer = client.send_request("GET", "/api/tasks", None, &[]).unwrap();
         assert_eq!(answer.status, 429);
         assert!(!server.join().unwrap()[0].contains(KEY_HEADER));
     }

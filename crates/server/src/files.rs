@@ -1,12 +1,14 @@
 //! Output and files of tasks: logs, artifacts, and the diff under review. Nothing here follows a
 //! link, and no path leads out of the workspace.
 
-use crate::asks::record;
-use crate::call::{Call, Piped, Reply, bytes, json, set};
-use crate::problem::Problem;
-use crate::serve::Shared;
-use crate::tasks::{in_query, of_task, row};
-use crate::work::Work;
+use crate::decisions::record_of_kind;
+use crate::error::ApiError;
+use crate::http_request::{
+    ApiRequest, ChannelBody, HandlerResult, bytes_response, respond_json, set_header,
+};
+use crate::job_service::JobService;
+use crate::serve::SharedState;
+use crate::tasks::{bad_query_value, find_job, job_in_path};
 use axum::body::Body;
 use axum::http::{HeaderName, header};
 use bowline_engine::formats::time::format_utc;
@@ -29,7 +31,7 @@ use std::time::UNIX_EPOCH;
 use tokio::sync::mpsc;
 
 /// Bytes of output in one response: the default and the maximum.
-const LOG_BYTES_USUAL: u64 = 64 * 1024;
+const LOG_BYTES_DEFAULT: u64 = 64 * 1024;
 const LOG_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Maximum numbers of listed files and of visited folders of a workspace.
 const FILES_MAX: usize = 10_000;
@@ -38,36 +40,36 @@ const FOLDERS_MAX: usize = 10_000;
 const FILE_BYTES_MAX: u64 = 256 * 1024 * 1024;
 const ZIP_BYTES_MAX: u64 = 512 * 1024 * 1024;
 /// Size of one chunk of a streamed file.
-const PIECE_BYTES: usize = 64 * 1024;
+const CHUNK_BYTES: usize = 64 * 1024;
 /// Capacity of the channel to one client, in chunks.
-const PIECES_WAITING: usize = 4;
+const CHANNEL_CHUNKS: usize = 4;
 /// Path of the artifact with the error log of a failed task. It replaces a file of that name in the
 /// workspace.
 pub(crate) const ERROR_LOG: &str = "error.log";
 
-pub(crate) fn logs(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let (work, row) = of_task(shared, call)?;
-    printed(call, &work.logs(&row))
+pub(crate) fn get_logs(shared: &Arc<SharedState>, call: &ApiRequest) -> HandlerResult {
+    let (work, row) = job_in_path(shared, call)?;
+    respond_with_logs(call, &work.log_files(&row))
 }
 
 /// Responds with the part of these logs that a call asks for.
-pub(crate) fn printed(call: &Call, logs: &[PathBuf]) -> Reply {
-    let offset = call.number::<i64>("offset")?.unwrap_or(0);
-    let limit = match call.number::<u64>("limit")? {
-        None => LOG_BYTES_USUAL,
+pub(crate) fn respond_with_logs(call: &ApiRequest, logs: &[PathBuf]) -> HandlerResult {
+    let offset = call.query_number::<i64>("offset")?.unwrap_or(0);
+    let limit = match call.query_number::<u64>("limit")? {
+        None => LOG_BYTES_DEFAULT,
         Some(limit @ 1..=LOG_BYTES_MAX) => limit,
-        Some(other) => return Err(in_query("limit", &other.to_string())),
+        Some(other) => return Err(bad_query_value("limit", &other.to_string())),
     };
-    let (text, next) = output(logs, offset, limit);
-    let mut response = bytes("text/plain; charset=utf-8", text);
+    let (text, next) = read_output(logs, offset, limit);
+    let mut response = bytes_response("text/plain; charset=utf-8", text);
     let name = HeaderName::from_static("x-next-offset");
-    set(&mut response, name, &next.to_string());
+    set_header(&mut response, name, &next.to_string());
     Ok(response)
 }
 
 /// Reads the output of all attempts as one file, from an offset or counted from the end. Returns
 /// the bytes and the next offset. A missing log counts as empty.
-fn output(files: &[PathBuf], offset: i64, limit: u64) -> (Vec<u8>, u64) {
+fn read_output(files: &[PathBuf], offset: i64, limit: u64) -> (Vec<u8>, u64) {
     let sizes: Vec<u64> = files
         .iter()
         .map(|path| std::fs::metadata(path).map_or(0, |it| it.len()))
@@ -101,27 +103,30 @@ fn output(files: &[PathBuf], offset: i64, limit: u64) -> (Vec<u8>, u64) {
 }
 
 /// Returns the folder of a task, if it exists.
-fn folder(work: &dyn Work, row: &JobRow) -> Option<PathBuf> {
-    work.workspace(row).filter(|path| path.is_dir())
+fn task_folder(work: &dyn JobService, row: &JobRow) -> Option<PathBuf> {
+    work.workspace_folder(row).filter(|path| path.is_dir())
 }
 
-pub(crate) fn artifacts(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let (work, row) = of_task(shared, call)?;
-    let phases = deliverables(work, &row)?;
-    let secrets = work.secrets(&row);
-    let found = found_artifacts(work, &row);
+pub(crate) fn list_artifacts(shared: &Arc<SharedState>, call: &ApiRequest) -> HandlerResult {
+    let (work, row) = job_in_path(shared, call)?;
+    let phases = deliverable_phases(work, &row)?;
+    let secrets = work.secret_values(&row);
+    let found = find_artifacts(work, &row);
     let items = found.into_iter().map(|found| Artifact {
         phases: phases.get(&found.path).cloned().unwrap_or_default(),
-        holds_secret: holds(&found, &secrets),
+        holds_secret: contains_secret(&found, &secrets),
         modified_at: found.modified.map(|at| format_utc(Timestamp(at))),
         bytes: found.bytes,
         path: found.path,
     });
-    json(call, &Page::whole(items.collect()))
+    respond_json(call, &Page::single_page(items.collect()))
 }
 
 /// Returns the files that reviews name as deliverables, with their phases.
-fn deliverables(work: &dyn Work, row: &JobRow) -> Result<BTreeMap<String, Vec<u32>>, Problem> {
+fn deliverable_phases(
+    work: &dyn JobService,
+    row: &JobRow,
+) -> Result<BTreeMap<String, Vec<u32>>, ApiError> {
     let reviews = work.store().list_records(&RecordQuery {
         job: Some(row.id.clone()),
         kind: Some(RecordKind::Review),
@@ -142,7 +147,7 @@ fn deliverables(work: &dyn Work, row: &JobRow) -> Result<BTreeMap<String, Vec<u3
 }
 
 /// A file that is offered as an artifact.
-struct Found {
+struct ArtifactFile {
     folder: PathBuf,
     /// Path relative to `folder`, as people see it too.
     path: String,
@@ -151,9 +156,10 @@ struct Found {
 }
 
 /// Lists the artifacts of a task, by name: the regular files of its workspace, and its error log.
-fn found_artifacts(work: &dyn Work, row: &JobRow) -> Vec<Found> {
-    let mut found = folder(work, row).map_or_else(Vec::new, |folder| walk(&folder));
-    if let Some(log) = error_log(work, row) {
+fn find_artifacts(work: &dyn JobService, row: &JobRow) -> Vec<ArtifactFile> {
+    let mut found =
+        task_folder(work, row).map_or_else(Vec::new, |folder| list_folder_files(&folder));
+    if let Some(log) = error_log_file(work, row) {
         found.retain(|other| other.path != log.path);
         found.push(log);
         found.sort_by(|a, b| a.path.cmp(&b.path));
@@ -161,24 +167,24 @@ fn found_artifacts(work: &dyn Work, row: &JobRow) -> Vec<Found> {
     found
 }
 
-fn error_log(work: &dyn Work, row: &JobRow) -> Option<Found> {
+fn error_log_file(work: &dyn JobService, row: &JobRow) -> Option<ArtifactFile> {
     let path = work.error_log(row)?;
     let data = path.metadata().ok()?;
-    Some(Found {
+    Some(ArtifactFile {
         folder: path.parent()?.to_owned(),
         path: ERROR_LOG.into(),
         bytes: data.len(),
-        modified: modified(&data),
+        modified: modified_seconds(&data),
     })
 }
 
-fn modified(data: &Metadata) -> Option<i64> {
+fn modified_seconds(data: &Metadata) -> Option<i64> {
     let at = data.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
     i64::try_from(at.as_secs()).ok()
 }
 
 /// Lists the regular files of a folder that may be deliverables, by name.
-fn walk(root: &Path) -> Vec<Found> {
+fn list_folder_files(root: &Path) -> Vec<ArtifactFile> {
     let mut found = Vec::new();
     let mut folders = vec![(root.to_owned(), String::new())];
     let mut looked = 0;
@@ -201,11 +207,11 @@ fn walk(root: &Path) -> Vec<Found> {
             if data.is_dir() {
                 folders.push((entry.path(), format!("{path}/")));
             } else if data.is_file() && found.len() < FILES_MAX {
-                found.push(Found {
+                found.push(ArtifactFile {
                     folder: root.to_owned(),
                     path,
                     bytes: data.len(),
-                    modified: modified(&data),
+                    modified: modified_seconds(&data),
                 });
             }
         }
@@ -215,10 +221,10 @@ fn walk(root: &Path) -> Vec<Found> {
 }
 
 /// Opens a file below a folder; the kernel refuses links and paths that lead out.
-fn open(folder: &Path, path: &str) -> Result<File, Problem> {
+fn open_inside(folder: &Path, path: &str) -> Result<File, ApiError> {
     let outside = || {
         let path = path.chars().take(200).collect();
-        Problem::No(ServerNo::OutsideWorkspace { path })
+        ApiError::Server(ServerNo::OutsideWorkspace { path })
     };
     let plain = path
         .split('/')
@@ -226,7 +232,7 @@ fn open(folder: &Path, path: &str) -> Result<File, Problem> {
     if !plain || path.contains('\0') {
         return Err(outside());
     }
-    let root = File::open(folder).map_err(|error| Problem::internal(&error))?;
+    let root = File::open(folder).map_err(|error| ApiError::internal(&error))?;
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let ways = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     match openat2(&root, path, flags, Mode::empty(), ways) {
@@ -235,26 +241,26 @@ fn open(folder: &Path, path: &str) -> Result<File, Problem> {
             let is_file = file.metadata().is_ok_and(|it| it.is_file());
             is_file
                 .then_some(file)
-                .ok_or_else(|| Problem::no_such(ServerThing::Artifact, path))
+                .ok_or_else(|| ApiError::no_such(ServerThing::Artifact, path))
         }
         Err(rustix::io::Errno::LOOP | rustix::io::Errno::XDEV) => Err(outside()),
-        Err(_) => Err(Problem::no_such(ServerThing::Artifact, path)),
+        Err(_) => Err(ApiError::no_such(ServerThing::Artifact, path)),
     }
 }
 
 /// True if the file contains a secret value of the task.
-fn holds(found: &Found, secrets: &[String]) -> bool {
+fn contains_secret(found: &ArtifactFile, secrets: &[String]) -> bool {
     if secrets.is_empty() || found.bytes > FILE_BYTES_MAX {
         return false;
     }
     let mut content = Vec::new();
-    let read = open(&found.folder, &found.path)
+    let read = open_inside(&found.folder, &found.path)
         .ok()
         .and_then(|mut file| file.read_to_end(&mut content).ok());
-    read.is_some() && has_one(&content, secrets)
+    read.is_some() && contains_any(&content, secrets)
 }
 
-fn has_one(content: &[u8], secrets: &[String]) -> bool {
+fn contains_any(content: &[u8], secrets: &[String]) -> bool {
     let mut wanted = secrets.iter().filter(|it| !it.is_empty());
     wanted.any(|secret| {
         let secret = secret.as_bytes();
@@ -262,26 +268,28 @@ fn has_one(content: &[u8], secrets: &[String]) -> bool {
     })
 }
 
-pub(crate) fn artifact(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let (work, row) = of_task(shared, call)?;
-    let path = call.param("path");
-    let log = (path == ERROR_LOG).then(|| error_log(work, &row)).flatten();
+pub(crate) fn get_artifact(shared: &Arc<SharedState>, call: &ApiRequest) -> HandlerResult {
+    let (work, row) = job_in_path(shared, call)?;
+    let path = call.path_param("path");
+    let log = (path == ERROR_LOG)
+        .then(|| error_log_file(work, &row))
+        .flatten();
     let folder = match log {
         Some(log) => Some(log.folder),
-        None => folder(work, &row).filter(|_| !is_private(path)),
+        None => task_folder(work, &row).filter(|_| !is_private(path)),
     };
     let Some(folder) = folder else {
-        return Err(Problem::no_such(ServerThing::Artifact, path));
+        return Err(ApiError::no_such(ServerThing::Artifact, path));
     };
-    let mut file = open(&folder, path)?;
+    let mut file = open_inside(&folder, path)?;
     let bytes = file.metadata().map_or(0, |it| it.len());
     if bytes > FILE_BYTES_MAX {
         let max = FILE_BYTES_MAX;
         return Err(ServerNo::TooBigToSend { bytes, max }.into());
     }
-    let (sender, receiver) = mpsc::channel(PIECES_WAITING);
+    let (sender, receiver) = mpsc::channel(CHANNEL_CHUNKS);
     tokio::task::spawn_blocking(move || {
-        let mut piece = vec![0; PIECE_BYTES];
+        let mut piece = vec![0; CHUNK_BYTES];
         while let Ok(count @ 1..) = file.read(&mut piece) {
             if sender
                 .blocking_send(Bytes::copy_from_slice(&piece[..count]))
@@ -291,16 +299,19 @@ pub(crate) fn artifact(shared: &Arc<Shared>, call: &Call) -> Reply {
             }
         }
     });
-    let mut response = crate::call::bytes("application/octet-stream", Body::new(Piped(receiver)));
-    sandboxed(&mut response, path.rsplit('/').next().unwrap_or(path));
+    let mut response = crate::http_request::bytes_response(
+        "application/octet-stream",
+        Body::new(ChannelBody(receiver)),
+    );
+    set_download_headers(&mut response, path.rsplit('/').next().unwrap_or(path));
     Ok(response)
 }
 
 /// Sends a file that an agent wrote as a sandboxed download, never as a page of the server's
 /// origin.
-fn sandboxed(response: &mut axum::http::Response<Body>, name: &str) {
+fn set_download_headers(response: &mut axum::http::Response<Body>, name: &str) {
     let box_ = "sandbox; default-src 'none'";
-    set(response, header::CONTENT_SECURITY_POLICY, box_);
+    set_header(response, header::CONTENT_SECURITY_POLICY, box_);
     let plain: String = name
         .chars()
         .map(|it| {
@@ -314,18 +325,21 @@ fn sandboxed(response: &mut axum::http::Response<Body>, name: &str) {
     // The exact name, for browsers that support `filename*`; invisible characters are made visible.
     let exact = encode_segment(&visible::escape_name(name));
     let saved = format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{exact}");
-    set(response, header::CONTENT_DISPOSITION, &saved);
+    set_header(response, header::CONTENT_DISPOSITION, &saved);
 }
 
-pub(crate) fn zip(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let (work, row) = of_task(shared, call)?;
-    let named = deliverables(work, &row)?;
-    let secrets = work.secrets(&row);
-    let mut files = found_artifacts(work, &row);
-    if files.is_empty() && folder(work, &row).is_none() {
-        return Err(Problem::no_such(ServerThing::Artifact, call.param("id")));
+pub(crate) fn get_artifacts_zip(shared: &Arc<SharedState>, call: &ApiRequest) -> HandlerResult {
+    let (work, row) = job_in_path(shared, call)?;
+    let named = deliverable_phases(work, &row)?;
+    let secrets = work.secret_values(&row);
+    let mut files = find_artifacts(work, &row);
+    if files.is_empty() && task_folder(work, &row).is_none() {
+        return Err(ApiError::no_such(
+            ServerThing::Artifact,
+            call.path_param("id"),
+        ));
     }
-    let log = error_log(work, &row).map(|log| log.path);
+    let log = error_log_file(work, &row).map(|log| log.path);
     if files.iter().any(|found| named.contains_key(&found.path)) {
         files.retain(|found| named.contains_key(&found.path) || log.as_ref() == Some(&found.path));
     }
@@ -337,16 +351,16 @@ pub(crate) fn zip(shared: &Arc<Shared>, call: &Call) -> Reply {
     let Ok(place) = Arc::clone(&shared.zips).try_acquire_owned() else {
         return Err(ServerNo::TooManyConnections.into());
     };
-    let (sender, receiver) = mpsc::channel(PIECES_WAITING);
+    let (sender, receiver) = mpsc::channel(CHANNEL_CHUNKS);
     tokio::task::spawn_blocking(move || {
         let _place = place;
         let mut zip = ZipWriter::new();
         for found in files {
             let mut content = Vec::new();
-            let read = open(&found.folder, &found.path)
+            let read = open_inside(&found.folder, &found.path)
                 .ok()
                 .and_then(|file| file.take(FILE_BYTES_MAX).read_to_end(&mut content).ok());
-            if read.is_none() || has_one(&content, &secrets) {
+            if read.is_none() || contains_any(&content, &secrets) {
                 continue;
             }
             let Some(head) = zip.add_entry(&found.path, &content) else {
@@ -360,26 +374,30 @@ pub(crate) fn zip(shared: &Arc<Shared>, call: &Call) -> Reply {
         }
         let _ = sender.blocking_send(zip.central_directory().into());
     });
-    let mut response = crate::call::bytes("application/zip", Body::new(Piped(receiver)));
-    sandboxed(&mut response, &format!("{}.zip", row.id));
+    let mut response =
+        crate::http_request::bytes_response("application/zip", Body::new(ChannelBody(receiver)));
+    set_download_headers(&mut response, &format!("{}.zip", row.id));
     Ok(response)
 }
 
-pub(crate) fn review_diff(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let work = shared.work()?;
-    let record = record(work, call.param("id"), RecordKind::Review)?;
-    let row = row(work, &record.job)?;
+pub(crate) fn get_review_diff(shared: &Arc<SharedState>, call: &ApiRequest) -> HandlerResult {
+    let work = shared.job_service()?;
+    let record = record_of_kind(work, call.path_param("id"), RecordKind::Review)?;
+    let row = find_job(work, &record.job)?;
     let RecordBody::Review(review) = &record.body else {
-        return Err(Problem::no_such(ServerThing::Review, call.param("id")));
+        return Err(ApiError::no_such(
+            ServerThing::Review,
+            call.path_param("id"),
+        ));
     };
     let mut review = review.clone();
-    if call.query("since") == Some("review")
-        && let Some(shown) = shown_before(work, &record)?
+    if call.query_param("since") == Some("review")
+        && let Some(shown) = previously_reviewed_code(work, &record)?
     {
         review.base_ref = Some(shown);
     }
     let changes = work
-        .diff(&row, &review)
+        .review_changes(&row, &review)
         .map_err(|why| ServerNo::DiffFailed { why })?;
     let diff = ReviewDiff {
         review_id: record.id.clone(),
@@ -389,11 +407,14 @@ pub(crate) fn review_diff(shared: &Arc<Shared>, call: &Call) -> Reply {
         added: changes.added,
         removed: changes.removed,
     };
-    json(call, &diff)
+    respond_json(call, &diff)
 }
 
 /// Returns the git ref of the code that the previous review showed.
-fn shown_before(work: &dyn Work, record: &JobRecord) -> Result<Option<String>, Problem> {
+fn previously_reviewed_code(
+    work: &dyn JobService,
+    record: &JobRecord,
+) -> Result<Option<String>, ApiError> {
     let reviews = work.store().list_records(&RecordQuery {
         job: Some(record.job.clone()),
         kind: Some(RecordKind::Review),
@@ -428,7 +449,7 @@ mod tests {
             })
             .collect();
         let read = |offset, limit| {
-            let (text, next) = output(&files, offset, limit);
+            let (text, next) = read_output(&files, offset, limit);
             (String::from_utf8(text).unwrap(), next)
         };
         assert_eq!(read(0, 100), ("hello world".into(), 11));
@@ -447,8 +468,14 @@ mod tests {
         std::fs::write(inside.join("sub/good"), "y").unwrap();
         std::os::unix::fs::symlink("../secret", inside.join("link")).unwrap();
         std::os::unix::fs::symlink("..", inside.join("up")).unwrap();
-        assert!(open(&inside, "sub/good").is_ok());
-        let code = |path| open(&inside, path).map(drop).unwrap_err().code().to_owned();
+        assert!(open_inside(&inside, "sub/good").is_ok());
+        let code = |path| {
+            open_inside(&inside, path)
+                .map(drop)
+                .unwrap_err()
+                .code()
+                .to_owned()
+        };
         for path in [
             "../secret",
             "/etc/passwd",

@@ -1,6 +1,6 @@
 //! Checks before routing: host and origin of a request, and rate limits per address.
 
-use crate::auth::Peer;
+use crate::auth::ConnectionPeer;
 use axum::http::{HeaderMap, Uri, header};
 use bowline_words::message::ServerNo;
 use std::collections::HashMap;
@@ -10,20 +10,20 @@ use std::time::Instant;
 
 /// Rate limit of requests per address: per second, and burst.
 const REQUESTS_PER_SECOND: f64 = 500.0;
-const REQUESTS_AT_ONCE: f64 = 1_000.0;
+const REQUEST_BURST: f64 = 1_000.0;
 /// Rate limit of wrong tokens per address: per second, and burst. Guessing must be slow.
-const WRONG_PER_SECOND: f64 = 1.0;
-const WRONG_AT_ONCE: f64 = 20.0;
+const WRONG_TOKENS_PER_SECOND: f64 = 1.0;
+const WRONG_TOKEN_BURST: f64 = 20.0;
 /// Maximum number of addresses that are tracked.
 const ADDRESSES_MAX: usize = 10_000;
 
 /// The host names under which a server is reached.
 #[derive(Debug, Clone)]
-pub(crate) struct Names {
+pub(crate) struct AllowedHosts {
     hosts: Vec<String>,
 }
 
-impl Names {
+impl AllowedHosts {
     /// Builds the list: the listening address, the loopback names with its port, and the hosts that
     /// a person allowed.
     pub(crate) fn new(listen: SocketAddr, allowed: &[String]) -> Self {
@@ -38,14 +38,14 @@ impl Names {
             hosts.push(name.to_ascii_lowercase());
             hosts.push(format!("{}:{port}", name.to_ascii_lowercase()));
         }
-        Names { hosts }
+        AllowedHosts { hosts }
     }
 
     /// Refuses requests that a foreign page makes a browser send: with another host name (DNS
     /// rebinding) or from another origin.
-    pub(crate) fn check(
+    pub(crate) fn check_request(
         &self,
-        peer: &Peer,
+        peer: &ConnectionPeer,
         target: &Uri,
         headers: &HeaderMap,
     ) -> Result<(), ServerNo> {
@@ -62,10 +62,12 @@ impl Names {
             return Err(ServerNo::TwoHosts);
         }
         // Browsers cannot connect to a Unix socket.
-        if matches!(peer, Peer::Tcp(_)) {
+        if matches!(peer, ConnectionPeer::Tcp(_)) {
             let host = text(header::HOST).unwrap_or_default();
             if !self.hosts.contains(&host) {
-                return Err(ServerNo::ForeignHost { host: short(&host) });
+                return Err(ServerNo::ForeignHost {
+                    host: truncate_header(&host),
+                });
             }
         }
         if let Some(origin) = text(header::ORIGIN) {
@@ -74,7 +76,7 @@ impl Names {
                 .find_map(|scheme| origin.strip_prefix(scheme));
             if !host.is_some_and(|host| self.hosts.iter().any(|known| known == host)) {
                 return Err(ServerNo::ForeignOrigin {
-                    origin: short(&origin),
+                    origin: truncate_header(&origin),
                 });
             }
         }
@@ -86,7 +88,7 @@ impl Names {
                 .is_some_and(|it| it == "navigate");
             if !own && !opens {
                 return Err(ServerNo::ForeignOrigin {
-                    origin: short(site.to_str().unwrap_or("?")),
+                    origin: truncate_header(site.to_str().unwrap_or("?")),
                 });
             }
         }
@@ -94,24 +96,24 @@ impl Names {
     }
 }
 
-fn short(text: &str) -> String {
+fn truncate_header(text: &str) -> String {
     text.chars().take(80).collect()
 }
 
 /// Rate limits per address.
 #[derive(Debug, Default)]
-pub(crate) struct Rates {
-    buckets: Mutex<HashMap<IpAddr, [Bucket; 2]>>,
+pub(crate) struct RateLimits {
+    buckets: Mutex<HashMap<IpAddr, [TokenBucket; 2]>>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Bucket {
+struct TokenBucket {
     left: f64,
     at: Instant,
 }
 
-impl Bucket {
-    fn take(&mut self, amount: f64, per_second: f64, most: f64, now: Instant) -> bool {
+impl TokenBucket {
+    fn take_tokens(&mut self, amount: f64, per_second: f64, most: f64, now: Instant) -> bool {
         let passed = now.duration_since(self.at).as_secs_f64();
         self.left = (self.left + passed * per_second).min(most);
         self.at = now;
@@ -123,25 +125,30 @@ impl Bucket {
     }
 }
 
-impl Rates {
+impl RateLimits {
     /// Counts a request; refuses it beyond the limit.
-    pub(crate) fn request(&self, peer: &Peer) -> Result<(), ServerNo> {
-        self.count(peer, 0, 1.0)
+    pub(crate) fn count_request(&self, peer: &ConnectionPeer) -> Result<(), ServerNo> {
+        self.take_from_bucket(peer, 0, 1.0)
     }
 
     /// Counts a wrong token.
-    pub(crate) fn wrong_token(&self, peer: &Peer) {
-        let _ = self.count(peer, 1, 1.0);
+    pub(crate) fn count_wrong_token(&self, peer: &ConnectionPeer) {
+        let _ = self.take_from_bucket(peer, 1, 1.0);
     }
 
     /// Refuses an address that sent too many wrong tokens.
-    pub(crate) fn may_guess(&self, peer: &Peer) -> Result<(), ServerNo> {
-        self.count(peer, 1, 0.0)
+    pub(crate) fn check_guess_limit(&self, peer: &ConnectionPeer) -> Result<(), ServerNo> {
+        self.take_from_bucket(peer, 1, 0.0)
     }
 
-    fn count(&self, peer: &Peer, which: usize, amount: f64) -> Result<(), ServerNo> {
+    fn take_from_bucket(
+        &self,
+        peer: &ConnectionPeer,
+        which: usize,
+        amount: f64,
+    ) -> Result<(), ServerNo> {
         // Only this user can open the socket.
-        let Peer::Tcp(address) = peer else {
+        let ConnectionPeer::Tcp(address) = peer else {
             return Ok(());
         };
         let now = Instant::now();
@@ -149,16 +156,16 @@ impl Rates {
         if buckets.len() >= ADDRESSES_MAX && !buckets.contains_key(&address.ip()) {
             buckets.clear();
         }
-        let bucket = |left| Bucket { left, at: now };
+        let bucket = |left| TokenBucket { left, at: now };
         let both = buckets
             .entry(address.ip())
-            .or_insert([bucket(REQUESTS_AT_ONCE), bucket(WRONG_AT_ONCE)]);
+            .or_insert([bucket(REQUEST_BURST), bucket(WRONG_TOKEN_BURST)]);
         let (per_second, most) = match which {
-            0 => (REQUESTS_PER_SECOND, REQUESTS_AT_ONCE),
-            _ => (WRONG_PER_SECOND, WRONG_AT_ONCE),
+            0 => (REQUESTS_PER_SECOND, REQUEST_BURST),
+            _ => (WRONG_TOKENS_PER_SECOND, WRONG_TOKEN_BURST),
         };
         // Amount 0 takes nothing, but requires one whole token in the bucket.
-        let taken = both[which].take(amount.max(1.0), per_second, most, now);
+        let taken = both[which].take_tokens(amount.max(1.0), per_second, most, now);
         if taken && amount == 0.0 {
             both[which].left += 1.0;
         }
@@ -175,7 +182,7 @@ mod tests {
     use axum::http::HeaderValue;
 
     fn check(pairs: &[(&'static str, &'static str)]) -> Result<(), ServerNo> {
-        let names = Names::new(([127, 0, 0, 1], 7420).into(), &["Bow.example".to_owned()]);
+        let names = AllowedHosts::new(([127, 0, 0, 1], 7420).into(), &["Bow.example".to_owned()]);
         let headers = pairs
             .iter()
             .map(|(name, value)| {
@@ -186,7 +193,11 @@ mod tests {
             })
             .collect();
         let target = Uri::from_static("/");
-        names.check(&Peer::Tcp(([127, 0, 0, 1], 9).into()), &target, &headers)
+        names.check_request(
+            &ConnectionPeer::Tcp(([127, 0, 0, 1], 9).into()),
+            &target,
+            &headers,
+        )
     }
 
     #[test]
@@ -208,15 +219,15 @@ mod tests {
 
     #[test]
     fn wrong_tokens_are_slowed_down_and_right_ones_are_not() {
-        let rates = Rates::default();
-        let peer = Peer::Tcp(([127, 0, 0, 1], 9).into());
+        let rates = RateLimits::default();
+        let peer = ConnectionPeer::Tcp(([127, 0, 0, 1], 9).into());
         for _ in 0..20 {
-            assert_eq!(rates.may_guess(&peer), Ok(()));
-            rates.wrong_token(&peer);
+            assert_eq!(rates.check_guess_limit(&peer), Ok(()));
+            rates.count_wrong_token(&peer);
         }
-        assert!(rates.may_guess(&peer).is_err());
-        assert_eq!(rates.request(&peer), Ok(()));
-        let other = Peer::Tcp(([127, 0, 0, 2], 9).into());
-        assert_eq!(rates.may_guess(&other), Ok(()));
+        assert!(rates.check_guess_limit(&peer).is_err());
+        assert_eq!(rates.count_request(&peer), Ok(()));
+        let other = ConnectionPeer::Tcp(([127, 0, 0, 2], 9).into());
+        assert_eq!(rates.check_guess_limit(&other), Ok(()));
     }
 }

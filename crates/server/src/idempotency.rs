@@ -6,10 +6,10 @@
 //! task. Refusals change nothing and are not stored.
 
 use crate::auth::Caller;
-use crate::call::{Call, Reply, set};
-use crate::problem::Problem;
-use crate::router::Handler;
-use crate::serve::Shared;
+use crate::error::ApiError;
+use crate::http_request::{ApiRequest, HandlerResult, set_header};
+use crate::router::RouteHandler;
+use crate::serve::SharedState;
 use axum::body::Body;
 use axum::http::{Response, StatusCode, header};
 use bowline_formats::rest::routes::{Method, Operation};
@@ -38,7 +38,7 @@ struct HeldKey<'k> {
 }
 
 impl KeysInUse {
-    fn hold(&self, key: String) -> HeldKey<'_> {
+    fn hold_key(&self, key: String) -> HeldKey<'_> {
         let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         while !keys.insert(key.clone()) {
             let waited = self.released.wait(keys);
@@ -59,18 +59,22 @@ impl Drop for HeldKey<'_> {
 
 /// Handles a request, or repeats the response stored under its key. Runs on a thread that may
 /// block.
-pub(crate) fn answer(shared: &Arc<Shared>, call: &Call, handler: Handler) -> Reply {
+pub(crate) fn handle_once(
+    shared: &Arc<SharedState>,
+    call: &ApiRequest,
+    handler: RouteHandler,
+) -> HandlerResult {
     let key = match call.route.method {
         Method::Get => None,
         _ if SECRET_RESPONSES.contains(&call.route.operation) => None,
-        Method::Post | Method::Patch | Method::Delete => call.request_id()?,
+        Method::Post | Method::Patch | Method::Delete => call.idempotency_key()?,
     };
     let Some(key) = key else {
         return handler(shared, call);
     };
-    let store = shared.work()?.store();
+    let store = shared.job_service()?.store();
     // A header has no newline, so this differs from the dispatcher's own keys.
-    let key = shared.keys_in_use.hold(format!("response\n{key}"));
+    let key = shared.keys_in_use.hold_key(format!("response\n{key}"));
     let content = content_hash(shared, call);
     if let Some(kept) = store.stored_response(&key.key)? {
         return repeat_response(&kept, &content);
@@ -85,7 +89,7 @@ pub(crate) fn answer(shared: &Arc<Shared>, call: &Call, handler: Handler) -> Rep
 
 /// Returns a keyed hash of the content and its caller: the body may be a secret that could be
 /// guessed.
-fn content_hash(shared: &Shared, call: &Call) -> String {
+fn content_hash(shared: &SharedState, call: &ApiRequest) -> String {
     let caller = match &call.caller {
         Caller::Agent { task, attempt } => format!("{task} {attempt}"),
         Caller::Nobody | Caller::Person | Caller::Reader | Caller::AgentReader(_) => {
@@ -103,7 +107,7 @@ fn content_hash(shared: &Shared, call: &Call) -> String {
     shared.auth.hash_content(&content)
 }
 
-fn repeat_response(kept: &Value, content: &str) -> Reply {
+fn repeat_response(kept: &Value, content: &str) -> HandlerResult {
     if kept["content"] != content {
         return Err(ServerNo::RequestReused.into());
     }
@@ -123,21 +127,21 @@ fn json_response(status: StatusCode, body: String) -> Response<Body> {
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;
     if !is_empty {
-        set(&mut response, header::CONTENT_TYPE, "application/json");
+        set_header(&mut response, header::CONTENT_TYPE, "application/json");
     }
     response
 }
 
 fn keep_response(
-    shared: &Shared,
+    shared: &SharedState,
     store: &dyn Store,
     key: &str,
     content: String,
     response: Response<Body>,
-) -> Reply {
+) -> HandlerResult {
     let status = response.status();
     let body = Handle::current().block_on(response.into_body().collect());
-    let body = body.map_err(|error| Problem::internal(&error))?.to_bytes();
+    let body = body.map_err(|error| ApiError::internal(&error))?.to_bytes();
     let body = String::from_utf8_lossy(&body).into_owned();
     let mut step = StoreStep::empty_at(shared.clock.now());
     step.request = Some(IdempotentRequest {

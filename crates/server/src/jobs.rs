@@ -1,12 +1,14 @@
 //! Setup of jobs from the settings, and access to them for the server.
 
+use crate::conversation;
 use crate::diff::{ReviewChanges, SavedStates};
 use crate::files::ERROR_LOG;
-use crate::keep;
-use crate::notices::Deliverer;
-use crate::serve::Publisher;
-use crate::talk;
-use crate::work::{Failed, JobResponse, Loop, RequestError, SubmittedRequest, Work};
+use crate::job_service::{
+    FailureCounts, JobResponse, JobService, Loop, RequestError, SubmittedRequest,
+};
+use crate::notices::NoticeDeliverer;
+use crate::serve::EventPublisher;
+use crate::store_files;
 use bowline_engine::Context;
 use bowline_engine::actor::ProcessAncestry;
 use bowline_engine::agents::shim_program;
@@ -41,15 +43,15 @@ pub(crate) const STORE_FILE: &str = "store.sqlite";
 /// Name of the key file in the data folder.
 const KEY_FILE: &str = "key";
 /// Interval at which new output of agents is looked for.
-const PRINTED_TIME: Duration = Duration::from_millis(300);
+const OUTPUT_CHECK_INTERVAL: Duration = Duration::from_millis(300);
 /// Pause before a background thread is restarted after a panic.
-const AFTER_PANIC: Duration = Duration::from_secs(1);
+const PANIC_RESTART_DELAY: Duration = Duration::from_secs(1);
 /// Maximum size of a prompt file.
 const PROMPT_BYTES_MAX: u64 = 1 << 20;
 
 /// Options for setting up jobs.
 #[derive(Debug, Clone)]
-pub struct Setup {
+pub struct JobsSetup {
     pub data: PathBuf,
     /// The settings file, if there is one.
     pub config: Option<PathBuf>,
@@ -65,7 +67,7 @@ pub struct Setup {
     pub start_empty: bool,
 }
 
-impl Setup {
+impl JobsSetup {
     pub(crate) fn store_file(&self) -> PathBuf {
         let named = self.store.clone();
         named.unwrap_or_else(|| self.data.join(STORE_FILE))
@@ -73,7 +75,7 @@ impl Setup {
 }
 
 /// Converts an error of the store to a message.
-pub(crate) fn failed(error: &dyn std::fmt::Display) -> ServeTrouble {
+pub(crate) fn store_failure(error: &dyn std::fmt::Display) -> ServeTrouble {
     ServeTrouble::Store {
         cause: Cause::Other {
             text: error.to_string(),
@@ -98,11 +100,12 @@ pub fn config_file(context: &Context, folder: &Path, named: Option<&Path>) -> Op
 }
 
 /// Reads the settings file; without one, returns the defaults.
-pub fn settings(path: Option<&Path>) -> Result<BowlineSettings, ServeTrouble> {
+pub fn read_settings(path: Option<&Path>) -> Result<BowlineSettings, ServeTrouble> {
     let Some(path) = path else {
         return Ok(BowlineSettings::default());
     };
-    let text = std::fs::read_to_string(path).map_err(|error| crate::data::trouble(path, &error))?;
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| crate::data_folder::file_trouble(path, &error))?;
     BowlineSettings::parse(&text).map_err(|fault| ServeTrouble::BadConfig {
         path: display_path(path),
         fault,
@@ -114,7 +117,7 @@ pub fn known_agents(
     context: &Context,
     config: Option<&Path>,
 ) -> Result<(BTreeMap<String, AgentSpec>, String), ServeTrouble> {
-    let setup = Setup {
+    let setup = JobsSetup {
         data: PathBuf::new(),
         config: config.map(Path::to_owned),
         store: None,
@@ -123,24 +126,24 @@ pub fn known_agents(
         more: BowlineSettings::default(),
         start_empty: false,
     };
-    let (config, _) = configured(context, &setup, "")?;
+    let (config, _) = load_config(context, &setup, "")?;
     Ok((config.agents, config.default_agent))
 }
 
 /// Opens the store, resumes every job in it and starts the background threads.
-pub fn begin(
+pub fn start_jobs(
     context: &Context,
-    setup: &Setup,
+    setup: &JobsSetup,
     url: &str,
-    publisher: Publisher,
-) -> Result<(Arc<dyn Work>, Jobs), ServeTrouble> {
-    let (config, notify) = configured(context, setup, url)?;
-    let store = keep::open_store(context, setup, &config)?;
+    publisher: EventPublisher,
+) -> Result<(Arc<dyn JobService>, Jobs), ServeTrouble> {
+    let (config, notify) = load_config(context, setup, url)?;
+    let store = store_files::open_store(context, setup, &config)?;
     let key = setup.key.clone();
     let key = key.unwrap_or_else(|| setup.data.join(KEY_FILE));
-    let key = SecretKey::open(&key).map_err(|error| failed(&error))?;
+    let key = SecretKey::open(&key).map_err(|error| store_failure(&error))?;
     let jobs = Jobs::start(config, Arc::new(store), key);
-    let jobs = jobs.map_err(|refused| keep::refused_trouble(setup, refused))?;
+    let jobs = jobs.map_err(|refused| store_files::refused_trouble(setup, refused))?;
     let path = context.variables.get("PATH").and_then(|it| it.to_str());
     let variables: BTreeMap<String, String> = path
         .map(|path| ("PATH".to_owned(), path.to_owned()))
@@ -148,7 +151,7 @@ pub fn begin(
         .collect();
     let notify = Arc::new(RwLock::new(notify));
     let unknown: Arc<Mutex<Vec<UnknownAgent>>> = Arc::default();
-    let work: Arc<dyn Work> = Arc::new(Working {
+    let work: Arc<dyn JobService> = Arc::new(LocalJobService {
         context: context.clone(),
         setup: setup.clone(),
         url: url.to_owned(),
@@ -158,14 +161,16 @@ pub fn begin(
         unknown: unknown.clone(),
     });
     let looking = jobs.clone();
-    background("unknown-agents", move || {
-        keep::find_unknown_agents(&looking, &unknown);
+    spawn_background("unknown-agents", move || {
+        store_files::find_unknown_agents(&looking, &unknown);
     })?;
     let events = jobs.subscribe();
     let watched = Arc::downgrade(&work);
     let of_health = publisher.clone();
-    jobs.on_health(move |health| of_health.health(&health));
-    background("events", move || tell(&events, &publisher, &watched))?;
+    jobs.on_health(move |health| of_health.report_health(&health));
+    spawn_background("events", move || {
+        publish_events(&events, &publisher, &watched)
+    })?;
     let desktop = [
         "DISPLAY",
         "WAYLAND_DISPLAY",
@@ -176,7 +181,7 @@ pub fn begin(
         let value = context.variables.get(name)?.to_str()?.to_owned();
         Some(((*name).to_owned(), value))
     });
-    let deliverer = Deliverer {
+    let deliverer = NoticeDeliverer {
         notify: NotifySettings::default(),
         folder: setup.data.join("notices"),
         clock: context.clock.clone(),
@@ -184,30 +189,37 @@ pub fn begin(
         desktop: variables.into_iter().chain(seen).collect(),
     };
     let waiting = Arc::downgrade(&work);
-    background("notices", move || deliverer.run(&waiting, &notify))?;
+    spawn_background("notices", move || deliverer.run(&waiting, &notify))?;
     Ok((work, jobs))
 }
 
 /// Runs a function on a background thread and restarts it after a panic; fails if the thread cannot
 /// be started.
-fn background(name: &'static str, run: impl Fn() + Send + 'static) -> Result<(), ServeTrouble> {
+fn spawn_background(
+    name: &'static str,
+    run: impl Fn() + Send + 'static,
+) -> Result<(), ServeTrouble> {
     let named = std::thread::Builder::new().name(name.into());
     let repeated = move || {
         while catch_unwind(AssertUnwindSafe(&run)).is_err() {
             tracing::error!(thread = name, "a panic; it begins again");
-            std::thread::sleep(AFTER_PANIC);
+            std::thread::sleep(PANIC_RESTART_DELAY);
         }
     };
     let spawned = named.spawn(repeated);
-    spawned.map(drop).map_err(|error| failed(&error))
+    spawned.map(drop).map_err(|error| store_failure(&error))
 }
 
 /// Publishes events of the store, and regularly reports new output of agents.
-fn tell(events: &Receiver<EventRow>, publisher: &Publisher, work: &Weak<dyn Work>) {
+fn publish_events(
+    events: &Receiver<EventRow>,
+    publisher: &EventPublisher,
+    work: &Weak<dyn JobService>,
+) {
     let mut seen: HashMap<String, u64> = HashMap::new();
     loop {
-        match events.recv_timeout(PRINTED_TIME) {
-            Ok(event) => publisher.event(&event),
+        match events.recv_timeout(OUTPUT_CHECK_INTERVAL) {
+            Ok(event) => publisher.publish_event(&event),
             Err(RecvTimeoutError::Disconnected) => return,
             Err(RecvTimeoutError::Timeout) => {
                 let Some(work) = work.upgrade() else {
@@ -222,10 +234,10 @@ fn tell(events: &Receiver<EventRow>, publisher: &Publisher, work: &Weak<dyn Work
                 let size = |path: PathBuf| std::fs::metadata(path).map_or(0, |it| it.len());
                 seen.retain(|id, _| rows.iter().any(|row| row.id == *id));
                 for row in rows.iter().filter(|row| row.job.attempt > 0) {
-                    let printed: u64 = work.logs(row).into_iter().map(size).sum();
+                    let printed: u64 = work.log_files(row).into_iter().map(size).sum();
                     let before = seen.insert(row.id.clone(), printed).unwrap_or(printed);
                     if printed > before {
-                        publisher.printed(&row.id, before, printed - before);
+                        publisher.publish_output(&row.id, before, printed - before);
                     }
                 }
             }
@@ -233,12 +245,12 @@ fn tell(events: &Receiver<EventRow>, publisher: &Publisher, work: &Weak<dyn Work
     }
 }
 
-pub(crate) fn configured(
+pub(crate) fn load_config(
     context: &Context,
-    setup: &Setup,
+    setup: &JobsSetup,
     url: &str,
 ) -> Result<(JobsConfig, NotifySettings), ServeTrouble> {
-    let mut settings = settings(setup.config.as_deref())?;
+    let mut settings = read_settings(setup.config.as_deref())?;
     settings.agent.extend(setup.more.agent.clone());
     settings.types.extend(setup.more.types.clone());
     let beside = setup.config.as_deref().and_then(Path::parent);
@@ -267,7 +279,7 @@ pub(crate) fn configured(
     for (name, kind) in &settings.types {
         let mut phases = Vec::new();
         for phase in &kind.phases {
-            phases.push(phase_of(phase, beside)?);
+            phases.push(phase_spec(phase, beside)?);
         }
         config.types.insert(
             name.clone(),
@@ -308,7 +320,7 @@ pub(crate) fn configured(
     Ok((config, settings.notify))
 }
 
-fn phase_of(
+fn phase_spec(
     phase: &bowline_engine::formats::settings::WorkPhase,
     beside: Option<&Path>,
 ) -> Result<WorkPhase, ServeTrouble> {
@@ -344,9 +356,9 @@ fn phase_of(
 }
 
 /// Jobs that run in this process, with their agents.
-struct Working {
+struct LocalJobService {
     context: Context,
-    setup: Setup,
+    setup: JobsSetup,
     url: String,
     notify: Arc<RwLock<NotifySettings>>,
     jobs: Jobs,
@@ -356,16 +368,16 @@ struct Working {
     unknown: Arc<Mutex<Vec<UnknownAgent>>>,
 }
 
-impl Work for Working {
+impl JobService for LocalJobService {
     fn store(&self) -> Arc<dyn Store> {
         Arc::clone(self.jobs.store())
     }
 
-    fn now(&self) -> Timestamp {
+    fn current_time(&self) -> Timestamp {
         self.jobs.config().clock.now()
     }
 
-    fn ask(&self, asked: SubmittedRequest) -> Result<JobResponse, RequestError> {
+    fn submit_request(&self, asked: SubmittedRequest) -> Result<JobResponse, RequestError> {
         self.jobs.submit(asked)
     }
 
@@ -377,28 +389,28 @@ impl Work for Working {
         self.jobs.agent_token(text)
     }
 
-    fn reload(&self) -> Result<(), ServeTrouble> {
-        let (config, notify) = configured(&self.context, &self.setup, &self.url)?;
+    fn reload_settings(&self) -> Result<(), ServeTrouble> {
+        let (config, notify) = load_config(&self.context, &self.setup, &self.url)?;
         self.jobs.configure(config);
         *self.notify.write().unwrap_or_else(PoisonError::into_inner) = notify;
         Ok(())
     }
 
-    fn health(&self) -> Loop {
+    fn dispatcher_health(&self) -> Loop {
         self.jobs.health()
     }
 
-    fn failures(&self) -> Failed {
+    fn failure_counts(&self) -> FailureCounts {
         let failures = self.jobs.failure_counters();
         let count = |it: &AtomicU64| it.load(Ordering::Relaxed);
-        Failed {
+        FailureCounts {
             dropped_steps: count(&failures.dropped_steps),
             restarts: count(&failures.restarts),
             retries: count(&failures.retries),
         }
     }
 
-    fn workspace(&self, row: &JobRow) -> Option<PathBuf> {
+    fn workspace_folder(&self, row: &JobRow) -> Option<PathBuf> {
         let named = row.about.workspace.is_some();
         (named || row.job.attempt > 0).then(|| self.jobs.config().workspace(row))
     }
@@ -407,7 +419,7 @@ impl Work for Working {
         self.jobs.workspace_held_by(row)
     }
 
-    fn logs(&self, row: &JobRow) -> Vec<PathBuf> {
+    fn log_files(&self, row: &JobRow) -> Vec<PathBuf> {
         self.jobs.logs(row)
     }
 
@@ -417,15 +429,15 @@ impl Work for Working {
         file.is_file().then_some(file)
     }
 
-    fn alive(&self, row: &JobRow) -> bool {
+    fn is_alive(&self, row: &JobRow) -> bool {
         row.job.attempt > 0 && self.jobs.alive(row)
     }
 
-    fn pid(&self, row: &JobRow) -> Option<i32> {
+    fn process_id(&self, row: &JobRow) -> Option<i32> {
         self.jobs.pid(row)
     }
 
-    fn conversation(&self, row: &JobRow, from: u64, limit: usize) -> Vec<Utterance> {
+    fn conversation_entries(&self, row: &JobRow, from: u64, limit: usize) -> Vec<Utterance> {
         let config = self.jobs.config();
         let agent = row.about.agent.as_deref().unwrap_or(&config.default_agent);
         let protocol = config
@@ -437,16 +449,16 @@ impl Work for Working {
             ..RecordQuery::default()
         };
         let records = self.jobs.store().list_records(&wanted).unwrap_or_default();
-        let all = talk::of(row, &records, protocol, &self.jobs.logs(row));
+        let all = conversation::build_conversation(row, &records, protocol, &self.jobs.logs(row));
         let from = usize::try_from(from).unwrap_or(usize::MAX);
         all.into_iter().skip(from).take(limit).collect()
     }
 
-    fn secrets(&self, row: &JobRow) -> Vec<String> {
+    fn secret_values(&self, row: &JobRow) -> Vec<String> {
         self.jobs.secrets(row)
     }
 
-    fn diff(&self, row: &JobRow, review: &ReviewRow) -> Result<ReviewChanges, String> {
+    fn review_changes(&self, row: &JobRow, review: &ReviewRow) -> Result<ReviewChanges, String> {
         let Some(to) = &review.code_ref else {
             return Err("the files of this phase could not be saved".into());
         };
@@ -465,7 +477,7 @@ impl Work for Working {
         states.compare()
     }
 
-    fn types(&self) -> Vec<TaskType> {
+    fn task_types(&self) -> Vec<TaskType> {
         let config = self.jobs.config();
         let types = config.types.values();
         let phase = |phase: &WorkPhase| TypePhase {
@@ -481,19 +493,19 @@ impl Work for Working {
         types.map(kind).collect()
     }
 
-    fn agents(&self) -> Vec<AgentPreset> {
+    fn agent_presets(&self) -> Vec<AgentPreset> {
         let config = self.jobs.config();
         let told = config.agents.iter().map(|(name, agent)| AgentPreset {
             name: name.clone(),
             protocol: agent.protocol.name().into(),
             command: agent.command.clone(),
             is_default: *name == config.default_agent,
-            available: agent.command.first().is_some_and(|it| is_there(it)),
+            available: agent.command.first().is_some_and(|it| is_installed(it)),
         });
         told.collect()
     }
 
-    fn app(&self, row: &JobRow, order: Option<bool>) -> Result<TaskApp, RequestError> {
+    fn control_app(&self, row: &JobRow, order: Option<bool>) -> Result<TaskApp, RequestError> {
         match order {
             None => self.jobs.task_app(row),
             Some(true) => self.jobs.start_app(row),
@@ -516,7 +528,7 @@ impl Work for Working {
         alive.collect()
     }
 
-    fn slots(&self) -> (u32, u32) {
+    fn slot_counts(&self) -> (u32, u32) {
         let slots = self.jobs.config().slots;
         let rows = self.jobs.store().open_jobs().unwrap_or_default();
         let running = rows.iter().filter(|row| {
@@ -531,7 +543,7 @@ impl Work for Working {
 }
 
 /// True if a program is installed: by its path, or in a folder of `PATH`.
-pub fn is_there(program: &str) -> bool {
+pub fn is_installed(program: &str) -> bool {
     if program.contains('/') {
         return Path::new(program).is_file();
     }

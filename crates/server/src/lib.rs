@@ -6,42 +6,45 @@
 //! result is rendered in the caller's language. Handlers are plain functions on a bounded thread
 //! pool: nothing that waits for a disk runs on the threads that serve connections.
 
-mod asks;
+mod agent_reports;
+mod allowed_verbs;
 mod auth;
-mod begin;
-mod call;
 pub mod client;
-mod data;
+mod conversation;
+mod data_folder;
+mod decisions;
 mod diff;
-mod feed;
+mod error;
+mod event_stream;
 mod files;
+mod fleet;
 mod guard;
+mod http_request;
 mod idempotency;
+pub mod job_service;
 pub mod jobs;
-pub mod keep;
 mod mcp;
 mod notices;
-mod offers;
-mod page;
-mod permits;
-mod problem;
-mod reports;
+mod permissions;
 mod retention;
 mod router;
 mod runs;
 mod scope;
 mod serve;
 mod session;
-mod talk;
+pub mod store_files;
 mod tasks;
 mod verbs;
 mod view;
-pub mod work;
+mod web_page;
+mod workspace_init;
 mod workspaces;
-mod world;
 
-pub use data::{
-    ADDRESS_FILE, DataFolder, SOCKET_FILE, SecretError, TOKEN_FILE, code_of, data_folder,
-    read_secret,
+pub use data_folder::{
+    ADDRESS_FILE, DataFolder, SOCKET_FILE, SecretError, TOKEN_FILE, find_data_folder, read_secret,
+    serve_error_code,
 };
-pub use serve::{LISTEN, Options, Publisher, Server, Stopper, log_to_stderr, reach};
+pub use serve::{
+    DEFAULT_LISTEN_ADDRESS, EventPublisher, Server, ServerOptions, ServerStopHandle, log_to_stderr,
+    with_socket_path,
+};

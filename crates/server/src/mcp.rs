@@ -1,10 +1,10 @@
 //! `/mcp`: the MCP tools over HTTP, with the rights of the token. No sessions: each request is
 //! complete, and tools about tasks call the REST routes with the same rights.
 
-use crate::auth::{Caller, Peer};
-use crate::problem::Problem;
-use crate::router::{BODY_BYTES_MAX, caller, language, pairs};
-use crate::serve::Shared;
+use crate::auth::{Caller, ConnectionPeer};
+use crate::error::ApiError;
+use crate::router::{BODY_BYTES_MAX, identify_caller, parse_query, request_language};
+use crate::serve::SharedState;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
@@ -26,51 +26,51 @@ use tokio::sync::Semaphore;
 use tower_service::Service as _;
 
 /// Path of the endpoint.
-pub(crate) const PATH: &str = "/mcp";
+pub(crate) const MCP_PATH: &str = "/mcp";
 /// Tool calls at once. Each may wait for a route, which needs a thread of its own.
-const CALLS_MAX: usize = 8;
+const TOOL_CALLS_MAX: usize = 8;
 /// Maximum size of a route's response that a tool reads.
-const ANSWER_BYTES_MAX: usize = 4 << 20;
+const RESPONSE_BYTES_MAX: usize = 4 << 20;
 
 /// The MCP endpoint; shared by all connections.
 #[derive(Clone)]
-pub(crate) struct Endpoint {
-    shared: Arc<Shared>,
+pub(crate) struct McpEndpoint {
+    shared: Arc<SharedState>,
     routes: Router,
     calls: Arc<Semaphore>,
 }
 
-impl Endpoint {
-    pub(crate) fn new(shared: &Arc<Shared>, routes: &Router) -> Self {
-        Endpoint {
+impl McpEndpoint {
+    pub(crate) fn new(shared: &Arc<SharedState>, routes: &Router) -> Self {
+        McpEndpoint {
             shared: Arc::clone(shared),
             routes: routes.clone(),
-            calls: Arc::new(Semaphore::new(CALLS_MAX)),
+            calls: Arc::new(Semaphore::new(TOOL_CALLS_MAX)),
         }
     }
 
     /// Handles one message of a client, and logs it.
-    pub(crate) async fn answer(self, request: Request) -> Response<Body> {
+    pub(crate) async fn handle_request(self, request: Request) -> Response<Body> {
         let (begun, shared) = (Instant::now(), Arc::clone(&self.shared));
         let method = request.method().as_str().to_owned();
-        let (who, response) = self.answered(request).await;
+        let (who, response) = self.call_tools(request).await;
         let status = response.status().as_u16();
         let ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-        tracing::info!(method, path = PATH, status, who, ms, "request");
-        shared.metrics.count(response.status());
+        tracing::info!(method, path = MCP_PATH, status, who, ms, "request");
+        shared.metrics.count_response(response.status());
         response
     }
 
-    async fn answered(self, request: Request) -> (&'static str, Response<Body>) {
-        let lang = language(request.headers());
+    async fn call_tools(self, request: Request) -> (&'static str, Response<Body>) {
+        let lang = request_language(request.headers());
         let let_in = {
-            let (endpoint, request) = (self.clone(), asked(&request));
-            tokio::task::spawn_blocking(move || endpoint.desk(request, lang)).await
+            let (endpoint, request) = (self.clone(), request_parts(&request));
+            tokio::task::spawn_blocking(move || endpoint.open_session(request, lang)).await
         };
         let desk = match let_in {
             Ok(Ok(desk)) => desk,
-            Ok(Err(problem)) => return ("nobody", problem.response(lang)),
-            Err(error) => return ("nobody", Problem::internal(&error).response(lang)),
+            Ok(Err(problem)) => return ("nobody", problem.to_response(lang)),
+            Err(error) => return ("nobody", ApiError::internal(&error).to_response(lang)),
         };
         let who = desk.role.name();
         // Host and Origin are checked before routing.
@@ -86,9 +86,9 @@ impl Endpoint {
     }
 
     /// Determines role, folder and task access for a request.
-    fn desk(&self, asked: Asked, lang: Lang) -> Result<ToolSession, Problem> {
+    fn open_session(&self, asked: RequestParts, lang: Lang) -> Result<ToolSession, ApiError> {
         let peer = asked.peer.clone().ok_or(ServerNo::NoToken)?;
-        let caller = caller(&self.shared, peer, &asked.headers)?;
+        let caller = identify_caller(&self.shared, peer, &asked.headers)?;
         let role = match &caller {
             Caller::Nobody => return Err(ServerNo::NoToken.into()),
             Caller::Person => SessionRole::Person,
@@ -98,9 +98,10 @@ impl Endpoint {
         // An agent works on files itself, with its own rights; here they would be the server's.
         let folder = match role {
             SessionRole::Agent => None,
-            SessionRole::ReadOnly | SessionRole::Person => {
-                self.shared.workspaces.named(asked.workspace.as_deref())?
-            }
+            SessionRole::ReadOnly | SessionRole::Person => self
+                .shared
+                .workspaces
+                .find_or_first(asked.workspace.as_deref())?,
         };
         Ok(ToolSession {
             context: self.shared.context.clone(),
@@ -109,11 +110,11 @@ impl Endpoint {
             folder: folder.unwrap_or_default(),
             lang,
             role,
-            tasks: Arc::new(Routes {
+            tasks: Arc::new(RouterTaskClient {
                 routes: self.routes.clone(),
                 of_task: matches!(caller, Caller::Agent { .. }),
                 handle: Handle::current(),
-                asked,
+                parts: asked,
             }),
             call: CallControl::default(),
         })
@@ -122,13 +123,13 @@ impl Endpoint {
 
 /// The parts of a request that are needed before its body is read.
 #[derive(Clone)]
-struct Asked {
-    peer: Option<Peer>,
+struct RequestParts {
+    peer: Option<ConnectionPeer>,
     headers: HeaderMap,
     workspace: Option<String>,
 }
 
-fn asked(request: &Request) -> Asked {
+fn request_parts(request: &Request) -> RequestParts {
     let known = [
         header::AUTHORIZATION,
         header::COOKIE,
@@ -139,21 +140,21 @@ fn asked(request: &Request) -> Asked {
         let value = headers.get(&name)?.clone();
         Some((name, value))
     });
-    let query = pairs(request.uri().query().unwrap_or_default());
+    let query = parse_query(request.uri().query().unwrap_or_default());
     let mut workspace = query.into_iter().filter(|(name, _)| name == "workspace");
-    Asked {
-        peer: request.extensions().get::<Peer>().cloned(),
+    RequestParts {
+        peer: request.extensions().get::<ConnectionPeer>().cloned(),
         headers: kept.collect(),
         workspace: workspace.next().map(|(_, id)| id),
     }
 }
 
 /// Calls the server's own routes with the caller's credentials.
-struct Routes {
+struct RouterTaskClient {
     routes: Router,
     of_task: bool,
     handle: Handle,
-    asked: Asked,
+    parts: RequestParts,
 }
 
 fn refused(error: ErrorTold) -> Refused {
@@ -164,9 +165,11 @@ fn refused(error: ErrorTold) -> Refused {
     }
 }
 
-impl TaskClient for Routes {
+impl TaskClient for RouterTaskClient {
     fn send_request(&self, request: &RouteRequest) -> Result<Value, Refused> {
-        let failed = |what: &dyn std::fmt::Display| refused(Problem::internal(what).told(Lang::En));
+        let failed = |what: &dyn std::fmt::Display| {
+            refused(ApiError::internal(what).render_detail(Lang::En))
+        };
         let text = request.body.as_ref().map(Value::to_string);
         let mut request = axum::http::Request::builder()
             .method(request.route.method.name())
@@ -174,10 +177,10 @@ impl TaskClient for Routes {
             .header(header::CONTENT_TYPE, "application/json")
             .body(Body::from(text.unwrap_or_default()))
             .map_err(|error| failed(&error))?;
-        for (name, value) in &self.asked.headers {
+        for (name, value) in &self.parts.headers {
             request.headers_mut().insert(name, value.clone());
         }
-        if let Some(peer) = self.asked.peer.clone() {
+        if let Some(peer) = self.parts.peer.clone() {
             request.extensions_mut().insert(peer);
         }
         let mut routes = self.routes.clone();
@@ -187,7 +190,7 @@ impl TaskClient for Routes {
                 Err(never) => match never {},
             };
             let good = response.status().is_success();
-            let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect();
+            let body = Limited::new(response.into_body(), RESPONSE_BYTES_MAX).collect();
             body.await.map(|body| (good, body.to_bytes()))
         });
         let (good, bytes) = answered.map_err(|error| failed(&error))?;

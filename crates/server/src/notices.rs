@@ -2,7 +2,7 @@
 //! once. Addresses are secrets and appear in no argument, log, response or note.
 
 use crate::diff::ReviewChanges;
-use crate::work::{JobRequest, SubmittedRequest, Work};
+use crate::job_service::{JobRequest, JobService, SubmittedRequest};
 use bowline_engine::clock::Clock;
 use bowline_engine::formats::client_hooks::quote_word;
 use bowline_engine::formats::settings::NotifySettings;
@@ -21,12 +21,12 @@ use std::sync::{PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 /// Interval at which the outbox is read.
-const LOOK_TIME: Duration = Duration::from_secs(1);
+const OUTBOX_READ_INTERVAL: Duration = Duration::from_secs(1);
 /// Timeout of a desktop notification.
-const SHOW_TIME: Duration = Duration::from_secs(30);
+const DESKTOP_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum tries of one notice, and seconds before the second; each further delay doubles.
-const TRIES_MAX: u32 = 5;
-const AGAIN_S: i64 = 5;
+const NOTICE_TRIES_MAX: u32 = 5;
+const RETRY_DELAY_S: i64 = 5;
 /// Maximum delay that a receiver may ask for with `Retry-After`.
 const RETRY_AFTER_S_MAX: i64 = 60 * 60;
 /// Maximum size of a tool's input that a message includes whole; ntfy cuts messages at 4,096 bytes.
@@ -34,7 +34,7 @@ const NTFY_INPUT_BYTES_MAX: usize = 3_000;
 
 /// Delivers notices of the outbox while the server runs.
 #[derive(Clone)]
-pub(crate) struct Deliverer {
+pub(crate) struct NoticeDeliverer {
     pub(crate) notify: NotifySettings,
     pub(crate) folder: PathBuf,
     pub(crate) clock: Clock,
@@ -44,7 +44,7 @@ pub(crate) struct Deliverer {
 }
 
 /// Events that are worth a push message.
-const CALLS: [&str; 8] = [
+const PUSHED_EVENTS: [&str; 8] = [
     "review.created",
     "question.asked",
     "dependency.requested",
@@ -55,13 +55,13 @@ const CALLS: [&str; 8] = [
     "task.failed",
 ];
 
-impl Deliverer {
+impl NoticeDeliverer {
     /// Delivers due notices until the job service is dropped. The settings are read anew each time.
-    pub(crate) fn run(&self, work: &Weak<dyn Work>, notify: &RwLock<NotifySettings>) {
+    pub(crate) fn run(&self, work: &Weak<dyn JobService>, notify: &RwLock<NotifySettings>) {
         let mut needed = false;
         while let Some(work) = work.upgrade() {
             let notify = notify.read().unwrap_or_else(PoisonError::into_inner);
-            let current = Deliverer {
+            let current = NoticeDeliverer {
                 notify: notify.clone(),
                 ..self.clone()
             };
@@ -75,7 +75,7 @@ impl Deliverer {
             };
             let due = |it: &&EffectRow| it.kind == "notify" && it.due <= now;
             for effect in waiting.iter().filter(due) {
-                let end = current.deliver(&*work, effect, now);
+                let end = current.deliver_notice(&*work, effect, now);
                 let settle = SettledEffect {
                     effect: effect.id,
                     end,
@@ -85,18 +85,23 @@ impl Deliverer {
                     version: None,
                     request: JobRequest::Settle(settle),
                 };
-                if let Err(error) = work.ask(asked) {
+                if let Err(error) = work.submit_request(asked) {
                     // It stays in the outbox, and is tried again.
                     tracing::warn!(%error, effect = effect.id, "a notice is not settled");
                 }
             }
             drop(work);
-            std::thread::sleep(LOOK_TIME);
+            std::thread::sleep(OUTBOX_READ_INTERVAL);
         }
     }
 
-    fn deliver(&self, work: &dyn Work, effect: &EffectRow, now: Timestamp) -> EffectResult {
-        let body = body(effect);
+    fn deliver_notice(
+        &self,
+        work: &dyn JobService,
+        effect: &EffectRow,
+        now: Timestamp,
+    ) -> EffectResult {
+        let body = webhook_body(effect);
         let mut notes = Vec::new();
         let mut good = true;
         let mut wait_s = None;
@@ -119,13 +124,18 @@ impl Deliverer {
                 notes.push(format!("{name}: {}", posted.note));
             }
         }
-        if let Some(address) = self.notify.ntfy.as_ref().filter(|_| CALLS.contains(&event)) {
+        if let Some(address) = self
+            .notify
+            .ntfy
+            .as_ref()
+            .filter(|_| PUSHED_EVENTS.contains(&event))
+        {
             let mut actions = None;
             let server = self.notify.ntfy_actions.as_deref();
             let mut text = title.clone();
             if let Some((server, call)) = server.zip(decision_call(work, effect, event, &body)) {
                 text = format!("{title}\n{}", call.text);
-                actions = buttons(work, server, &call);
+                actions = action_header(work, server, &call);
             }
             let mut headers = vec![("X-Title", event)];
             headers.extend(actions.as_deref().map(|it| ("X-Actions", it)));
@@ -134,15 +144,15 @@ impl Deliverer {
             wait_s = wait_s.max(posted.retry_after_s);
             notes.push(format!("ntfy: {}", posted.note));
         }
-        if self.notify.desktop && CALLS.contains(&event) {
+        if self.notify.desktop && PUSHED_EVENTS.contains(&event) {
             // A desktop notification is not retried: the person may have left.
-            notes.push(format!("desktop: {}", self.show(event, &title)));
+            notes.push(format!("desktop: {}", self.show_on_desktop(event, &title)));
         }
         let note = notes.join(", ");
         let wait_s = i64::try_from(wait_s.unwrap_or(0)).unwrap_or(RETRY_AFTER_S_MAX);
-        let usual_s = AGAIN_S << effect.tries.min(10);
+        let usual_s = RETRY_DELAY_S << effect.tries.min(10);
         let wait_s = wait_s.min(RETRY_AFTER_S_MAX).max(usual_s);
-        match (good, effect.tries + 1 < TRIES_MAX) {
+        match (good, effect.tries + 1 < NOTICE_TRIES_MAX) {
             (true, _) => EffectResult::Delivered { note },
             (false, true) => EffectResult::Again {
                 due: Timestamp(now.0 + wait_s),
@@ -153,14 +163,15 @@ impl Deliverer {
     }
 
     /// Shows a desktop notification; returns the result as text.
-    fn show(&self, event: &str, title: &str) -> String {
+    fn show_on_desktop(&self, event: &str, title: &str) -> String {
         let command = format!(
             "command -v notify-send >/dev/null || exit 127; notify-send --app-name=Bowline -- {} {}",
             quote_word(event),
             quote_word(title)
         );
         let made = std::fs::create_dir_all(&self.folder);
-        match made.map(|()| process::run_in(&command, &self.folder, &self.desktop, SHOW_TIME)) {
+        match made.map(|()| process::run_in(&command, &self.folder, &self.desktop, DESKTOP_TIMEOUT))
+        {
             Ok(Ok(ran)) if ran.exit_code == 0 => "shown".to_owned(),
             Ok(Ok(ran)) if ran.exit_code == 127 => "there is no notify-send".to_owned(),
             Ok(Ok(ran)) => format!("notify-send ended with {}", ran.exit_code),
@@ -181,7 +192,7 @@ struct DecisionCall {
 /// Builds the decision that an event asks for. A tool call can be permitted only if its complete
 /// input is in the message; a review can be approved only if its changes can be shown at all.
 fn decision_call(
-    work: &dyn Work,
+    work: &dyn JobService,
     effect: &EffectRow,
     event: &str,
     body: &Value,
@@ -194,7 +205,7 @@ fn decision_call(
         }
         ("review.created", RecordBody::Review(row)) => {
             let job = work.store().find_job(&effect.job).ok()??;
-            Some(review_call(id, work.diff(&job, &row)))
+            Some(review_call(id, work.review_changes(&job, &row)))
         }
         _ => None,
     }
@@ -235,7 +246,7 @@ fn review_call(id: &str, changes: Result<ReviewChanges, String>) -> DecisionCall
 
 /// Builds the header with the buttons of a decision. Each carries a sealed token that is valid
 /// once.
-fn buttons(work: &dyn Work, server: &str, call: &DecisionCall) -> Option<String> {
+fn action_header(work: &dyn JobService, server: &str, call: &DecisionCall) -> Option<String> {
     let server = server.trim_end_matches('/');
     let button = |(label, action): &(&str, String)| {
         let word = work.seal_action(action)?;
@@ -249,7 +260,7 @@ fn buttons(work: &dyn Work, server: &str, call: &DecisionCall) -> Option<String>
 }
 
 /// Builds the body of a webhook.
-fn body(effect: &EffectRow) -> Value {
+fn webhook_body(effect: &EffectRow) -> Value {
     let said = &effect.body;
     // A notice is stored as its name, or as an object with its name as the only key.
     let event = &said["notify"];

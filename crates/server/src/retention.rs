@@ -1,7 +1,7 @@
 //! Retention limits of the store: events of deleted tasks, responses to idempotency keys, settled
 //! effects.
 
-use crate::serve::Shared;
+use crate::serve::SharedState;
 use bowline_engine::machines::Timestamp;
 use bowline_store::RetentionLimits;
 use std::sync::Arc;
@@ -22,17 +22,17 @@ const PRUNE_INTERVAL: Duration = Duration::from_secs(30);
 const EFFECTS_EVERY: u64 = 120;
 
 /// Prunes the store at intervals, as long as the server runs.
-pub(crate) async fn prune_regularly(shared: Arc<Shared>) {
+pub(crate) async fn prune_regularly(shared: Arc<SharedState>) {
     let mut stopping = shared.stopping.subscribe();
     for round in 0_u64.. {
         tokio::select! {
             () = tokio::time::sleep(PRUNE_INTERVAL) => {}
             _ = stopping.wait_for(|stop| *stop) => return,
         }
-        let Ok(store) = shared.work().map(|work| work.store()) else {
+        let Ok(store) = shared.job_service().map(|work| work.store()) else {
             continue;
         };
-        let kept = retention(shared.context.now(), round.is_multiple_of(EFFECTS_EVERY));
+        let kept = retention_limits(shared.context.now(), round.is_multiple_of(EFFECTS_EVERY));
         let pruned = tokio::task::spawn_blocking(move || store.prune_rows(&kept)).await;
         match pruned {
             Ok(Ok(_)) => {}
@@ -42,7 +42,7 @@ pub(crate) async fn prune_regularly(shared: Arc<Shared>) {
     }
 }
 
-fn retention(now: Timestamp, effects: bool) -> RetentionLimits {
+fn retention_limits(now: Timestamp, effects: bool) -> RetentionLimits {
     let ago = |seconds: i64| Timestamp(now.0 - seconds);
     RetentionLimits {
         events: EVENTS_KEPT,

@@ -1,9 +1,9 @@
 //! Runs that people start on the page. Each does the same as `bowline KIND run`, on a thread of
 //! this process; its agents belong to their shims and continue when the server stops.
 
-use crate::problem::Problem;
-use crate::serve::Shared;
-use crate::workspaces::changed;
+use crate::error::ApiError;
+use crate::serve::SharedState;
+use crate::workspaces::publish_changes;
 use bowline_engine::operations::develop::DevelopRun;
 use bowline_engine::operations::memory::MemoryFolder;
 use bowline_engine::operations::orchestrate::{Orchestration, RunNotification};
@@ -26,44 +26,44 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Maximum time to wait until a run has started; cleaning up after an earlier one may take long.
-const BEGIN_TIME: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// Maximum time to wait for runs when the server stops.
-const LEAVE_TIME: Duration = Duration::from_secs(10);
+const DETACH_TIMEOUT: Duration = Duration::from_secs(10);
 /// Polling interval of that wait.
-const LOOK: Duration = Duration::from_millis(20);
+const DETACH_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The runs in this process.
 #[derive(Default)]
-pub(crate) struct Runs(Mutex<Vec<Run>>);
+pub(crate) struct ActiveRuns(Mutex<Vec<ActiveRun>>);
 
-struct Run {
+struct ActiveRun {
     path: PathBuf,
     stopper: StopHandle,
     over: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
 
-impl Run {
+impl ActiveRun {
     fn is_over(&self) -> bool {
         self.over.load(Ordering::SeqCst) || self.thread.is_finished()
     }
 }
 
 /// The kinds of work that can run in this process.
-pub(crate) enum Runnable {
+pub(crate) enum RunnableWork {
     Orchestration(Orchestration),
     Thinking(ThinkingRun),
     Memory(Box<MemoryFolder>),
     Develop(DevelopRun),
 }
 
-impl Runnable {
-    fn path(&self) -> &Path {
+impl RunnableWork {
+    fn state_file_path(&self) -> &Path {
         match self {
-            Runnable::Orchestration(it) => &it.file().path,
-            Runnable::Thinking(it) => &it.file().path,
-            Runnable::Memory(it) => &it.state_file().path,
-            Runnable::Develop(it) => &it.file().path,
+            RunnableWork::Orchestration(it) => &it.file().path,
+            RunnableWork::Thinking(it) => &it.file().path,
+            RunnableWork::Memory(it) => &it.state_file().path,
+            RunnableWork::Develop(it) => &it.file().path,
         }
     }
 
@@ -75,10 +75,10 @@ impl Runnable {
         lang: Lang,
         begun: impl FnOnce(StopHandle),
     ) -> Result<String, Error> {
-        let mut quiet = Quiet(lang);
+        let mut quiet = QuietScreen(lang);
         let of_crew = |report: state_file_runner::WorkReport| report.ended.to_string();
         match self {
-            Runnable::Orchestration(it) => {
+            RunnableWork::Orchestration(it) => {
                 let options = RunOptions {
                     agent,
                     ..RunOptions::default()
@@ -86,21 +86,21 @@ impl Runnable {
                 let report = run(context, it, &options, &mut quiet, begun)?;
                 Ok(report.ended.to_string())
             }
-            Runnable::Thinking(it) => {
+            RunnableWork::Thinking(it) => {
                 let options = thinking::ThinkingOptions {
                     agent,
                     ..thinking::ThinkingOptions::default()
                 };
                 thinking::run(context, it, &options, &mut quiet, begun).map(of_crew)
             }
-            Runnable::Memory(it) => {
+            RunnableWork::Memory(it) => {
                 let options = memory::MemoryOptions {
                     agent,
                     ..memory::MemoryOptions::default()
                 };
                 memory::run(context, it, &options, &mut quiet, begun).map(of_crew)
             }
-            Runnable::Develop(it) => {
+            RunnableWork::Develop(it) => {
                 let options = develop::DevelopOptions {
                     agent,
                     ..develop::DevelopOptions::default()
@@ -111,20 +111,20 @@ impl Runnable {
     }
 }
 
-impl Runs {
+impl ActiveRuns {
     /// Starts a run; returns the error that prevents it. Later results are in its state file.
-    pub(crate) fn start(
+    pub(crate) fn start_run(
         &self,
-        shared: &Arc<Shared>,
-        what: Runnable,
+        shared: &Arc<SharedState>,
+        what: RunnableWork,
         agent: Option<String>,
         lang: Lang,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), ApiError> {
         let (begun, begins) = sync_channel(2);
         let (context, told) = (shared.context.clone(), Arc::downgrade(shared));
         let over = Arc::new(AtomicBool::new(false));
         let ended = over.clone();
-        let path = what.path().to_owned();
+        let path = what.state_file_path().to_owned();
         let of_run = path.clone();
         let work = move || {
             let said = begun.clone();
@@ -141,16 +141,16 @@ impl Runs {
             // again.
             ended.store(true, Ordering::SeqCst);
             if let Some(shared) = told.upgrade() {
-                changed(&shared, &[path]);
+                publish_changes(&shared, &[path]);
             }
         };
         let thread = std::thread::Builder::new().name("run".into());
         let thread = thread.spawn(work).map_err(|_| ServerNo::Exhausted)?;
-        match begins.recv_timeout(BEGIN_TIME) {
+        match begins.recv_timeout(START_TIMEOUT) {
             Ok(Ok(stopper)) => {
                 let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
                 all.retain(|it| !it.is_over());
-                all.push(Run {
+                all.push(ActiveRun {
                     path: of_run,
                     stopper,
                     over,
@@ -158,42 +158,42 @@ impl Runs {
                 });
                 Ok(())
             }
-            Ok(Err(error)) => Err(Problem::Engine(error)),
+            Ok(Err(error)) => Err(ApiError::Engine(error)),
             // It continues; the file shows when it has started.
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Ok(()),
         }
     }
 
     /// Stops the run of a file with its agents. Returns true if there is one here.
-    pub(crate) fn stop(&self, path: &Path) -> bool {
+    pub(crate) fn stop_run(&self, path: &Path) -> bool {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let found = all.iter().find(|it| it.path == path && !it.is_over());
         found.map(|it| it.stopper.stop()).is_some()
     }
 
     /// True if a run of this file is active here.
-    pub(crate) fn has(&self, path: &Path) -> bool {
+    pub(crate) fn is_active(&self, path: &Path) -> bool {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.iter().any(|it| it.path == path && !it.is_over())
     }
 
     /// Makes all runs detach: nothing new is started, and agents continue.
-    pub(crate) fn leave(&self) {
+    pub(crate) fn detach_all(&self) {
         let all = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         for run in &all {
             run.stopper.leave();
         }
-        let end = Instant::now() + LEAVE_TIME;
+        let end = Instant::now() + DETACH_TIMEOUT;
         while all.iter().any(|it| !it.is_over()) && Instant::now() < end {
-            std::thread::sleep(LOOK);
+            std::thread::sleep(DETACH_POLL_INTERVAL);
         }
     }
 }
 
 /// A display without output: the page reads the state file.
-struct Quiet(Lang);
+struct QuietScreen(Lang);
 
-impl RunScreen for Quiet {
+impl RunScreen for QuietScreen {
     fn show_notice(&mut self, _: &RunNotice, _: &RunView) {}
 
     fn plan_changed(&mut self, _: &RunView) {}
@@ -210,6 +210,6 @@ impl RunScreen for Quiet {
     }
 }
 
-impl state_file_runner::WorkScreen for Quiet {
+impl state_file_runner::WorkScreen for QuietScreen {
     fn show_progress(&mut self, _: &state_file_runner::WorkProgress) {}
 }

@@ -2,17 +2,17 @@
 //! lasts.
 
 use crate::auth::Caller;
-use crate::call::Call;
-use crate::problem::Problem;
-use crate::serve::Shared;
-use crate::tasks::row;
+use crate::error::ApiError;
+use crate::http_request::ApiRequest;
+use crate::serve::SharedState;
+use crate::tasks::find_job;
 use bowline_engine::machines::job::ProcessState;
 use bowline_formats::rest::routes::{Access, Operation};
 use bowline_words::message::{ServerNo, ServerThing};
 use std::collections::BTreeSet;
 
 /// Routes whose responses contain nothing about any task.
-const OF_NO_TASK: [Operation; 5] = [
+const TASKLESS_ROUTES: [Operation; 5] = [
     Operation::Openapi,
     Operation::GetSession,
     Operation::ListTypes,
@@ -20,7 +20,7 @@ const OF_NO_TASK: [Operation; 5] = [
     Operation::GetAgents,
 ];
 /// Lists whose handlers filter by the caller's scope.
-const FILTERED: [Operation; 4] = [
+const FILTERED_LISTS: [Operation; 4] = [
     Operation::ListTasks,
     Operation::GetInbox,
     Operation::ListLimits,
@@ -33,7 +33,7 @@ pub(crate) struct TaskScope(Option<BTreeSet<String>>);
 
 impl TaskScope {
     /// Returns a scope of one task.
-    pub(crate) fn only(task: &str) -> TaskScope {
+    pub(crate) fn for_task(task: &str) -> TaskScope {
         TaskScope(Some(BTreeSet::from([task.to_owned()])))
     }
 
@@ -43,14 +43,14 @@ impl TaskScope {
     }
 
     /// Returns the scope of a caller.
-    pub(crate) fn of(shared: &Shared, caller: &Caller) -> Result<TaskScope, Problem> {
+    pub(crate) fn for_caller(shared: &SharedState, caller: &Caller) -> Result<TaskScope, ApiError> {
         let task = match caller {
             Caller::Nobody | Caller::Person | Caller::Reader => return Ok(TaskScope::default()),
             Caller::Agent { task, .. } => Some(task.clone()),
-            Caller::AgentReader(descent) => shared.work()?.task_of_agent(descent),
+            Caller::AgentReader(descent) => shared.job_service()?.task_of_agent(descent),
         };
         let own = match &task {
-            Some(task) => shared.work()?.store().find_job(task)?,
+            Some(task) => shared.job_service()?.store().find_job(task)?,
             None => None,
         };
         let needed = own.iter().flat_map(|row| &row.job.depends_on);
@@ -61,7 +61,7 @@ impl TaskScope {
 
     /// Returns the limit for reading a list that shows this many rows; 0 is none. The few tasks of
     /// an agent may be anywhere in the list.
-    pub(crate) fn rows_read(&self, wanted: usize) -> usize {
+    pub(crate) fn row_limit(&self, wanted: usize) -> usize {
         match self.0 {
             None => wanted,
             Some(_) => 0,
@@ -69,42 +69,45 @@ impl TaskScope {
     }
 
     /// True if the scope contains this task.
-    pub(crate) fn has(&self, task: &str) -> bool {
+    pub(crate) fn contains(&self, task: &str) -> bool {
         self.0.as_ref().is_none_or(|tasks| tasks.contains(task))
     }
 }
 
 /// True while a caller keeps the identity it was authenticated with.
-pub(crate) fn is_present(shared: &Shared, caller: &Caller) -> bool {
+pub(crate) fn is_same_attempt(shared: &SharedState, caller: &Caller) -> bool {
     let Caller::Agent { task, attempt } = caller else {
         return true;
     };
-    let found = shared.work().ok().and_then(|work| row(work, task).ok());
+    let found = shared
+        .job_service()
+        .ok()
+        .and_then(|work| find_job(work, task).ok());
     found.is_some_and(|row| row.job.attempt == *attempt && row.job.process == ProcessState::Live)
 }
 
 /// Refuses an agent tasks outside of its scope, and totals over all tasks.
-pub(crate) fn check(shared: &Shared, call: &Call) -> Result<(), Problem> {
+pub(crate) fn check_scope(shared: &SharedState, call: &ApiRequest) -> Result<(), ApiError> {
     if call.route.access != Access::Read {
         return Ok(());
     }
-    let scope = TaskScope::of(shared, &call.caller)?;
+    let scope = TaskScope::for_caller(shared, &call.caller)?;
     if scope.0.is_none() {
         return Ok(());
     }
-    let id = call.param("id");
+    let id = call.path_param("id");
     let path = call.route.path;
     if path.starts_with("/api/tasks/{id}") {
-        return match scope.has(id) {
+        return match scope.contains(id) {
             true => Ok(()),
-            false => Err(Problem::no_such(ServerThing::Task, id)),
+            false => Err(ApiError::no_such(ServerThing::Task, id)),
         };
     }
     if path.starts_with("/api/reviews/{id}") {
-        let record = shared.work()?.store().find_record(id)?;
-        return match record.is_some_and(|it| scope.has(&it.job)) {
+        let record = shared.job_service()?.store().find_record(id)?;
+        return match record.is_some_and(|it| scope.contains(&it.job)) {
             true => Ok(()),
-            false => Err(Problem::no_such(ServerThing::Review, id)),
+            false => Err(ApiError::no_such(ServerThing::Review, id)),
         };
     }
     let is_reader = matches!(call.caller, Caller::AgentReader(_));
@@ -112,7 +115,7 @@ pub(crate) fn check(shared: &Shared, call: &Call) -> Result<(), Problem> {
         return Ok(());
     }
     let operation = call.route.operation;
-    match OF_NO_TASK.contains(&operation) || FILTERED.contains(&operation) {
+    match TASKLESS_ROUTES.contains(&operation) || FILTERED_LISTS.contains(&operation) {
         true => Ok(()),
         false => {
             let what = "read what is not about the task";

@@ -1,15 +1,15 @@
 //! The server as a process: it listens, lets work begin, serves, and stops when it is told to.
 
-use crate::auth::{Auth, Peer};
-use crate::data::{self, DataFolder, SOCKET_FILE};
-use crate::feed::Feed;
-use crate::guard::{Names, Rates};
+use crate::auth::{Authenticator, ConnectionPeer};
+use crate::data_folder::{self, DataFolder, SOCKET_FILE};
+use crate::error::ApiError;
+use crate::event_stream::EventBroadcaster;
+use crate::fleet::ServerMetrics;
+use crate::guard::{AllowedHosts, RateLimits};
 use crate::idempotency::KeysInUse;
-use crate::problem::Problem;
-use crate::runs::Runs;
-use crate::work::{Loop, Work};
-use crate::workspaces::Workspaces;
-use crate::world::Metrics;
+use crate::job_service::{JobService, Loop};
+use crate::runs::ActiveRuns;
+use crate::workspaces::WorkspaceRegistry;
 use crate::{jobs, retention, router, session};
 use axum::Router;
 use axum::body::Body;
@@ -44,35 +44,35 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Semaphore, watch};
 
 /// Where a server listens unless told otherwise.
-pub const LISTEN: &str = "127.0.0.1:7420";
+pub const DEFAULT_LISTEN_ADDRESS: &str = "127.0.0.1:7420";
 
 /// How often, and how long apart, the lock of a data folder is tried before it is somebody else's.
 const LOCK_TRIES: u32 = 500;
-const LOCK_AGAIN: Duration = Duration::from_millis(10);
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 /// Connections at once, and streams of events among them.
 const CONNECTIONS_MAX: usize = 4_096;
 const STREAMS_MAX: usize = 1_024;
 /// Descriptors that are not for connections: the store, agents, files.
-const DESCRIPTORS_KEPT: usize = 512;
+const RESERVED_DESCRIPTORS: usize = 512;
 /// ZIP files made at once.
 const ZIPS_MAX: usize = 4;
 /// Verbs at once that run commands of a project. They take as long as its tests do, and each has a thread that answers.
 const CHECKS_MAX: usize = 4;
 /// How long a client may take to say what it wants.
-const HEADER_TIME: Duration = Duration::from_secs(10);
+const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 /// The head of a request.
 const HEAD_BYTES_MAX: usize = 32 * 1024;
 /// Threads that answer requests and may wait: at most, and from the beginning. Those that are started later stay.
-const ANSWERING_MAX: usize = 64;
-const ANSWERING_MIN: usize = 32;
+const BLOCKING_THREADS_MAX: usize = 64;
+const BLOCKING_THREADS_MIN: usize = 32;
 /// How long requests in progress may go on when the server stops.
-const STOP_TIME: Duration = Duration::from_secs(5);
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 /// The socket of a path that fits into an address; longer ones go through their folder.
 const SOCKET_PATH_MAX: usize = 100;
 
 /// What a server is started with.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct ServerOptions {
     /// Where it listens.
     pub listen: SocketAddr,
     /// Its data folder.
@@ -90,7 +90,7 @@ pub struct Server {
     runtime: Runtime,
     tcp: TcpListener,
     unix: UnixListener,
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     data: DataFolder,
     /// Held for life: one server per data folder.
     lock: File,
@@ -98,21 +98,21 @@ pub struct Server {
 
 /// How far the server is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum ServerStatus {
     Starting,
     Ready,
     Draining,
 }
 
 /// What every request may use.
-pub(crate) struct Shared {
-    pub(crate) auth: Auth,
-    pub(crate) names: Names,
-    pub(crate) rates: Rates,
+pub(crate) struct SharedState {
+    pub(crate) auth: Authenticator,
+    pub(crate) allowed_hosts: AllowedHosts,
+    pub(crate) rate_limits: RateLimits,
     pub(crate) keys_in_use: KeysInUse,
-    pub(crate) feed: Feed,
-    pub(crate) metrics: Metrics,
-    pub(crate) workspaces: Workspaces,
+    pub(crate) events: EventBroadcaster,
+    pub(crate) metrics: ServerMetrics,
+    pub(crate) workspaces: WorkspaceRegistry,
     pub(crate) context: Context,
     pub(crate) clock: Clock,
     pub(crate) url: String,
@@ -124,66 +124,66 @@ pub(crate) struct Shared {
     pub(crate) streams_max: usize,
     pub(crate) zips: Arc<Semaphore>,
     pub(crate) checks: Arc<Semaphore>,
-    pub(crate) runs: Runs,
+    pub(crate) runs: ActiveRuns,
     pub(crate) stopping: watch::Sender<bool>,
-    told: watch::Sender<bool>,
+    stop_requested: watch::Sender<bool>,
     connections: Arc<Semaphore>,
     connections_max: usize,
-    state: AtomicU8,
-    work: OnceLock<Arc<dyn Work>>,
+    status: AtomicU8,
+    job_service: OnceLock<Arc<dyn JobService>>,
 }
 
-impl Shared {
+impl SharedState {
     /// The loop that decides about jobs, once it is there.
-    pub(crate) fn work(&self) -> Result<&dyn Work, Problem> {
-        match (self.work.get(), self.state()) {
-            (_, State::Draining) => Err(ServerNo::Draining.into()),
-            (Some(work), State::Ready) => Ok(&**work),
-            (_, State::Starting | State::Ready) => Err(ServerNo::Starting.into()),
+    pub(crate) fn job_service(&self) -> Result<&dyn JobService, ApiError> {
+        match (self.job_service.get(), self.status()) {
+            (_, ServerStatus::Draining) => Err(ServerNo::Draining.into()),
+            (Some(work), ServerStatus::Ready) => Ok(&**work),
+            (_, ServerStatus::Starting | ServerStatus::Ready) => Err(ServerNo::Starting.into()),
         }
     }
 
-    pub(crate) fn state(&self) -> State {
-        match self.state.load(Ordering::Acquire) {
-            0 => State::Starting,
-            1 => State::Ready,
-            _ => State::Draining,
+    pub(crate) fn status(&self) -> ServerStatus {
+        match self.status.load(Ordering::Acquire) {
+            0 => ServerStatus::Starting,
+            1 => ServerStatus::Ready,
+            _ => ServerStatus::Draining,
         }
     }
 
-    fn enter(&self, state: State) {
+    fn set_status(&self, state: ServerStatus) {
         let number = match state {
-            State::Starting => 0,
-            State::Ready => 1,
-            State::Draining => 2,
+            ServerStatus::Starting => 0,
+            ServerStatus::Ready => 1,
+            ServerStatus::Draining => 2,
         };
-        self.state.store(number, Ordering::Release);
+        self.status.store(number, Ordering::Release);
     }
 }
 
 /// Stops a server as a signal would.
 #[derive(Clone)]
-pub struct Stopper(Arc<Shared>);
+pub struct ServerStopHandle(Arc<SharedState>);
 
-impl Stopper {
+impl ServerStopHandle {
     /// Once is enough.
     pub fn stop(&self) {
-        self.0.told.send_replace(true);
+        self.0.stop_requested.send_replace(true);
     }
 }
 
 /// Tells listeners what happens. Cheap to clone.
 #[derive(Clone)]
-pub struct Publisher(Arc<Shared>);
+pub struct EventPublisher(Arc<SharedState>);
 
-impl Publisher {
+impl EventPublisher {
     /// An event that is durable, in the order of its number.
-    pub fn event(&self, row: &EventRow) {
-        self.0.feed.publish(row);
+    pub fn publish_event(&self, row: &EventRow) {
+        self.0.events.publish(row);
     }
 
     /// Stops the server when the loop that decides has failed for good, and keeps the log of its health.
-    pub fn health(&self, health: &Loop) {
+    pub fn report_health(&self, health: &Loop) {
         match health {
             Loop::Ready => tracing::info!("tasks can be changed"),
             Loop::Recovering(outage) => {
@@ -191,35 +191,37 @@ impl Publisher {
             }
             Loop::Failed(outage) => {
                 tracing::error!(reason = outage.reason, "the dispatcher failed for good");
-                self.0.told.send_replace(true);
+                self.0.stop_requested.send_replace(true);
             }
         }
     }
 
     /// An agent printed so many bytes, from a byte of its task's output on.
-    pub fn printed(&self, task: &str, offset: u64, length: u64) {
+    pub fn publish_output(&self, task: &str, offset: u64, length: u64) {
         let at = format_utc(self.0.clock.now());
         let data = serde_json::json!({ "offset": offset, "length": length });
-        self.0.feed.pass(task, EventName::Log, at, data);
+        self.0
+            .events
+            .publish_transient(task, EventName::Log, at, data);
     }
 }
 
 impl Server {
     /// Listens. Requests that come before [`Server::run`] wait.
-    pub fn bind(options: &Options) -> Result<Server, ServeTrouble> {
+    pub fn bind(options: &ServerOptions) -> Result<Server, ServeTrouble> {
         let data = DataFolder::open(&options.data)?;
-        let lock = lock(&data)?;
-        let token = data.token()?;
-        let places = descriptors();
+        let lock = lock_data_folder(&data)?;
+        let token = data.read_or_create_token()?;
+        let places = raise_descriptor_limit();
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
-            .max_blocking_threads(ANSWERING_MAX)
+            .max_blocking_threads(BLOCKING_THREADS_MAX)
             // One that is there is kept: tokio panics where it has none and cannot start one.
             .thread_keep_alive(Duration::MAX)
             .enable_all()
             .build()
-            .map_err(|error| data::trouble(data.path(), &error))?;
-        bowline_mcp::start_blocking_threads(&runtime, ANSWERING_MIN);
+            .map_err(|error| data_folder::file_trouble(data.path(), &error))?;
+        bowline_mcp::start_blocking_threads(&runtime, BLOCKING_THREADS_MIN);
         let inside = runtime.enter();
         let no = |error: io::Error| ServeTrouble::CannotListen {
             address: options.listen.to_string(),
@@ -229,8 +231,9 @@ impl Server {
         tcp.set_nonblocking(true).map_err(no)?;
         let tcp = TcpListener::from_std(tcp).map_err(no)?;
         let address = tcp.local_addr().map_err(no)?;
-        let socket = data.file(SOCKET_FILE);
-        let unix = listen(&socket).map_err(|error| data::trouble(&socket, &error))?;
+        let socket = data.file_path(SOCKET_FILE);
+        let unix = bind_unix_socket(&socket)
+            .map_err(|error| data_folder::file_trouble(&socket, &error))?;
         drop(inside);
         let url = format!("http://{address}");
         data.record_address(&url)?;
@@ -246,15 +249,16 @@ impl Server {
                 .map(|(_, host)| host.to_owned()),
         );
         let streams_max = STREAMS_MAX.min(places / 2);
-        let instance = data::random().map_err(|error| data::trouble(data.path(), &error))?;
-        let shared = Arc::new(Shared {
-            auth: Auth::new(&token, public_url.starts_with("https://")),
-            names: Names::new(address, &hosts),
-            rates: Rates::default(),
+        let instance = data_folder::random_secret()
+            .map_err(|error| data_folder::file_trouble(data.path(), &error))?;
+        let shared = Arc::new(SharedState {
+            auth: Authenticator::new(&token, public_url.starts_with("https://")),
+            allowed_hosts: AllowedHosts::new(address, &hosts),
+            rate_limits: RateLimits::default(),
             keys_in_use: KeysInUse::default(),
-            feed: Feed::new(0),
-            metrics: Metrics::default(),
-            workspaces: Workspaces::new(&options.workspaces),
+            events: EventBroadcaster::new(0),
+            metrics: ServerMetrics::default(),
+            workspaces: WorkspaceRegistry::new(&options.workspaces),
             clock: context.clock.clone(),
             started_at: context.now(),
             context,
@@ -265,13 +269,13 @@ impl Server {
             streams_max,
             zips: Arc::new(Semaphore::new(ZIPS_MAX)),
             checks: Arc::new(Semaphore::new(CHECKS_MAX)),
-            runs: Runs::default(),
+            runs: ActiveRuns::default(),
             stopping: watch::Sender::new(false),
-            told: watch::Sender::new(false),
+            stop_requested: watch::Sender::new(false),
             connections: Arc::new(Semaphore::new(places)),
             connections_max: places,
-            state: AtomicU8::new(0),
-            work: OnceLock::new(),
+            status: AtomicU8::new(0),
+            job_service: OnceLock::new(),
         });
         Ok(Server {
             runtime,
@@ -297,13 +301,13 @@ impl Server {
     }
 
     /// What stops it from inside.
-    pub fn stopper(&self) -> Stopper {
-        Stopper(Arc::clone(&self.shared))
+    pub fn stop_handle(&self) -> ServerStopHandle {
+        ServerStopHandle(Arc::clone(&self.shared))
     }
 
     /// A link that signs one browser in, once.
     pub fn sign_in_link(&self) -> Result<String, ServeTrouble> {
-        session::link(&self.shared).map_err(|_| ServeTrouble::NotAFolder {
+        session::create_sign_in_link(&self.shared).map_err(|_| ServeTrouble::NotAFolder {
             path: display_path(self.data.path()),
         })
     }
@@ -312,7 +316,7 @@ impl Server {
     /// hear that the server is starting.
     pub fn run(
         self,
-        begin: impl FnOnce(Publisher) -> Result<Arc<dyn Work>, ServeTrouble>,
+        begin: impl FnOnce(EventPublisher) -> Result<Arc<dyn JobService>, ServeTrouble>,
         ready: impl FnOnce(),
     ) -> Result<(), ServeTrouble> {
         let Server {
@@ -324,33 +328,33 @@ impl Server {
             lock: _lock,
         } = self;
         // From here on a signal is noted, and heeded once everything has begun.
-        let signals = Signals::watch(&runtime);
-        let router = router::router(&shared);
+        let signals = ProcessSignals::register_handlers(&runtime);
+        let router = router::build_router(&shared);
         runtime.spawn(accept_tcp(Arc::clone(&shared), router.clone(), tcp));
         runtime.spawn(accept_unix(Arc::clone(&shared), router, unix));
-        let work = begin(Publisher(Arc::clone(&shared)))?;
+        let work = begin(EventPublisher(Arc::clone(&shared)))?;
         let newest = work.store().feed_range();
-        let (_, newest) = newest.map_err(|error| jobs::failed(&error))?;
-        shared.feed.begin(newest);
-        let _ = shared.work.set(work);
+        let (_, newest) = newest.map_err(|error| jobs::store_failure(&error))?;
+        shared.events.raise_latest(newest);
+        let _ = shared.job_service.set(work);
         runtime.spawn(retention::prune_regularly(Arc::clone(&shared)));
-        shared.enter(State::Ready);
-        shared.workspaces.watch(&shared);
+        shared.set_status(ServerStatus::Ready);
+        shared.workspaces.watch_folders(&shared);
         tracing::info!(url = shared.url, "ready");
         ready();
-        runtime.block_on(told_to_stop(&shared, signals));
+        runtime.block_on(wait_for_stop(&shared, signals));
         tracing::info!("stopping; agents go on");
-        shared.enter(State::Draining);
+        shared.set_status(ServerStatus::Draining);
         shared.stopping.send_replace(true);
-        shared.runs.leave();
+        shared.runs.detach_all();
         runtime.block_on(async {
             let all = u32::try_from(shared.connections_max).unwrap_or(u32::MAX);
             let gone = shared.connections.acquire_many(all);
             // What is still open by then is cut off.
-            let _ = tokio::time::timeout(STOP_TIME, gone).await;
+            let _ = tokio::time::timeout(STOP_TIMEOUT, gone).await;
         });
-        let _ = std::fs::remove_file(data.file(SOCKET_FILE));
-        runtime.shutdown_timeout(STOP_TIME);
+        let _ = std::fs::remove_file(data.file_path(SOCKET_FILE));
+        runtime.shutdown_timeout(STOP_TIMEOUT);
         Ok(())
     }
 }
@@ -370,16 +374,16 @@ pub fn log_to_stderr(json: bool) {
 }
 
 /// The signals that a server heeds.
-struct Signals {
+struct ProcessSignals {
     interrupt: Signal,
     terminate: Signal,
     hang_up: Signal,
 }
 
-impl Signals {
-    fn watch(runtime: &Runtime) -> io::Result<Signals> {
+impl ProcessSignals {
+    fn register_handlers(runtime: &Runtime) -> io::Result<ProcessSignals> {
         let _inside = runtime.enter();
-        Ok(Signals {
+        Ok(ProcessSignals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hang_up: signal(SignalKind::hangup())?,
@@ -388,8 +392,8 @@ impl Signals {
 }
 
 /// Waits for a signal to stop, or a word from inside. SIGHUP has the settings read again, unless it says that the terminal has gone.
-async fn told_to_stop(shared: &Arc<Shared>, signals: io::Result<Signals>) {
-    let mut stop = shared.told.subscribe();
+async fn wait_for_stop(shared: &Arc<SharedState>, signals: io::Result<ProcessSignals>) {
+    let mut stop = shared.stop_requested.subscribe();
     let at_terminal = io::stderr().is_terminal();
     let Ok(mut signals) = signals else {
         let _ = stop.wait_for(|stop| *stop).await;
@@ -406,16 +410,18 @@ async fn told_to_stop(shared: &Arc<Shared>, signals: io::Result<Signals>) {
                     return;
                 }
                 let shared = Arc::clone(shared);
-                let _ = tokio::task::spawn_blocking(move || reload(&shared)).await;
+                let _ = tokio::task::spawn_blocking(move || reload_settings(&shared)).await;
             }
         }
     }
 }
 
 /// Reads the settings again. Those that cannot be used change nothing.
-fn reload(shared: &Shared) {
-    let Ok(work) = shared.work() else { return };
-    match work.reload() {
+fn reload_settings(shared: &SharedState) {
+    let Ok(work) = shared.job_service() else {
+        return;
+    };
+    match work.reload_settings() {
         Ok(()) => tracing::info!("the settings were read again"),
         Err(trouble) => {
             let (reason, _) = trouble.say(Lang::En);
@@ -425,21 +431,21 @@ fn reload(shared: &Shared) {
 }
 
 /// One server per data folder.
-fn lock(data: &DataFolder) -> Result<File, ServeTrouble> {
-    let path = data.file("server.lock");
+fn lock_data_folder(data: &DataFolder) -> Result<File, ServeTrouble> {
+    let path = data.file_path("server.lock");
     let file = File::options()
         .create(true)
         .truncate(false)
         .write(true)
         .open(&path)
-        .map_err(|error| data::trouble(&path, &error))?;
+        .map_err(|error| data_folder::file_trouble(&path, &error))?;
     // Commands of a server that was killed hold its lock until they have ended, and what it had just begun to start until it
     // has become another program.
     for _ in 0..LOCK_TRIES {
         if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
             return Ok(file);
         }
-        std::thread::sleep(LOCK_AGAIN);
+        std::thread::sleep(LOCK_RETRY_INTERVAL);
     }
     Err(ServeTrouble::AlreadyServing {
         path: display_path(data.path()),
@@ -447,7 +453,7 @@ fn lock(data: &DataFolder) -> Result<File, ServeTrouble> {
 }
 
 /// Raises the number of descriptors as far as the system lets us; how many of them connections may use.
-fn descriptors() -> usize {
+fn raise_descriptor_limit() -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let now = getrlimit(Resource::Nofile);
     let raised = Rlimit {
@@ -459,24 +465,27 @@ fn descriptors() -> usize {
         Err(_) => now.current,
     };
     let all = current.map_or(usize::MAX, |it| usize::try_from(it).unwrap_or(usize::MAX));
-    all.saturating_sub(DESCRIPTORS_KEPT)
+    all.saturating_sub(RESERVED_DESCRIPTORS)
         .clamp(64, CONNECTIONS_MAX)
 }
 
 /// The Unix socket, for this user alone. What an earlier server left behind is taken away: the lock is ours.
-fn listen(path: &Path) -> io::Result<UnixListener> {
+fn bind_unix_socket(path: &Path) -> io::Result<UnixListener> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         Ok(()) | Err(_) => {}
     }
-    let listener = reach(path, |path| std::os::unix::net::UnixListener::bind(path))?;
+    let listener = with_socket_path(path, |path| std::os::unix::net::UnixListener::bind(path))?;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
     listener.set_nonblocking(true)?;
     UnixListener::from_std(listener)
 }
 
 /// Uses the address of a socket, also where its path is too long for one.
-pub fn reach<T>(path: &Path, with: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
+pub fn with_socket_path<T>(
+    path: &Path,
+    with: impl FnOnce(&Path) -> io::Result<T>,
+) -> io::Result<T> {
     match (path.parent(), path.file_name()) {
         (Some(folder), Some(name)) if path.as_os_str().len() > SOCKET_PATH_MAX => {
             let folder = File::open(folder)?;
@@ -487,7 +496,7 @@ pub fn reach<T>(path: &Path, with: impl FnOnce(&Path) -> io::Result<T>) -> io::R
     }
 }
 
-async fn accept_tcp(shared: Arc<Shared>, router: Router, listener: TcpListener) {
+async fn accept_tcp(shared: Arc<SharedState>, router: Router, listener: TcpListener) {
     let mut stopping = shared.stopping.subscribe();
     loop {
         let accepted = tokio::select! {
@@ -501,11 +510,13 @@ async fn accept_tcp(shared: Arc<Shared>, router: Router, listener: TcpListener) 
         };
         let _ = stream.set_nodelay(true);
         let (shared, router) = (Arc::clone(&shared), router.clone());
-        tokio::spawn(async move { connected(shared, router, stream, Peer::Tcp(address)).await });
+        tokio::spawn(async move {
+            serve_connection(shared, router, stream, ConnectionPeer::Tcp(address)).await
+        });
     }
 }
 
-async fn accept_unix(shared: Arc<Shared>, router: Router, listener: UnixListener) {
+async fn accept_unix(shared: Arc<SharedState>, router: Router, listener: UnixListener) {
     let mut stopping = shared.stopping.subscribe();
     loop {
         let accepted = tokio::select! {
@@ -534,26 +545,31 @@ async fn accept_unix(shared: Arc<Shared>, router: Router, listener: UnixListener
                 ProcessAncestry::default(),
             );
             let (standing, descent) = looked.await.unwrap_or(unknown);
-            let peer = Peer::Socket(standing, Arc::new(descent));
-            connected(shared, router, stream, peer).await;
+            let peer = ConnectionPeer::Socket(standing, Arc::new(descent));
+            serve_connection(shared, router, stream, peer).await;
         });
     }
 }
 
 /// One connection, until either end closes it.
-async fn connected<S>(shared: Arc<Shared>, router: Router, mut stream: S, peer: Peer)
-where
+async fn serve_connection<S>(
+    shared: Arc<SharedState>,
+    router: Router,
+    mut stream: S,
+    peer: ConnectionPeer,
+) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let Ok(place) = Arc::clone(&shared.connections).try_acquire_owned() else {
         let _ = shared.metrics.refused.fetch_add(1, Ordering::Relaxed);
-        let no = Problem::No(ServerNo::TooManyConnections).told(bowline_words::Lang::En);
+        let no =
+            ApiError::Server(ServerNo::TooManyConnections).render_detail(bowline_words::Lang::En);
         let body = serde_json::json!({ "error": no }).to_string();
         let answer = format!(
             "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         );
-        let _ = tokio::time::timeout(HEADER_TIME, stream.write_all(answer.as_bytes())).await;
+        let _ = tokio::time::timeout(HEADER_TIMEOUT, stream.write_all(answer.as_bytes())).await;
         return;
     };
     let _ = shared.metrics.connections.fetch_add(1, Ordering::Relaxed);
@@ -564,13 +580,13 @@ where
         let peer = peer.clone();
         async move {
             let request = request.map(Body::new);
-            let response = router::answer(shared, router, peer, request).await;
+            let response = router::handle_request(shared, router, peer, request).await;
             Ok::<_, std::convert::Infallible>(response)
         }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_TIME)
+        .header_read_timeout(HEADER_TIMEOUT)
         .max_buf_size(HEAD_BYTES_MAX)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);

@@ -1,12 +1,14 @@
 //! Verbs that people apply to state files: the same operations as on the command line.
 
-use crate::begin;
-use crate::call::{Call, Reply, json};
-use crate::offers::{actions, all_verbs, despite, runnable, verbs};
-use crate::problem::Problem;
-use crate::runs::Runnable;
-use crate::serve::Shared;
-use crate::workspaces::{files, leads_out, root_of};
+use crate::allowed_verbs::{
+    actions_despite_error, all_verbs, allowed_actions, file_verbs, runnable_work,
+};
+use crate::error::ApiError;
+use crate::http_request::{ApiRequest, HandlerResult, respond_json};
+use crate::runs::RunnableWork;
+use crate::serve::SharedState;
+use crate::workspace_init;
+use crate::workspaces::{leads_out, requested_files, root_of};
 use bowline_engine::context::ExpectedVersion;
 use bowline_engine::files::{ChangeOutcome, FileView, KnownFile};
 use bowline_engine::history::RestoreOptions;
@@ -32,18 +34,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Seconds after which a client retries when too many checks run.
-const CHECK_AGAIN_SECONDS: u64 = 5;
+const CHECK_RETRY_SECONDS: u64 = 5;
 /// Maximum number of characters of an id, and of an id that is repeated in an error.
-const ID_LETTERS_MAX: usize = 300;
-const TOLD_LETTERS_MAX: usize = 80;
+const ID_CHARS_MAX: usize = 300;
+const ERROR_VALUE_CHARS_MAX: usize = 80;
 
 /// Verbs that run commands of the project.
-const RUNNING: [&str; 3] = ["gate-pass", "checkpoint-pass", "phase-finish"];
+const COMMAND_VERBS: [&str; 3] = ["gate-pass", "checkpoint-pass", "phase-finish"];
 
-pub(crate) fn verb(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let asked: VerbRequest = call.body()?;
-    let files = files(shared, call)?;
-    let (kind, verb) = (call.param("kind"), call.param("verb"));
+pub(crate) fn run_verb(shared: &Arc<SharedState>, call: &ApiRequest) -> HandlerResult {
+    let asked: VerbRequest = call.parse_body()?;
+    let files = requested_files(shared, call)?;
+    let (kind, verb) = (call.path_param("kind"), call.path_param("verb"));
     let known = all_verbs(kind);
     let Some(&verb) = known.iter().find(|it| **it == verb) else {
         return Err(ServerNo::NoSuchVerb {
@@ -55,68 +57,70 @@ pub(crate) fn verb(shared: &Arc<Shared>, call: &Call) -> Reply {
     let named = asked.file.as_deref();
     // If several files of a memory have the verb, the current task is meant.
     let knows = |kind: FileKind| {
-        let moves = kind.has_moves() || !verbs(FileKind::TaskState).contains(&verb);
-        moves && verbs(kind).contains(&verb)
+        let moves = kind.has_moves() || !file_verbs(FileKind::TaskState).contains(&verb);
+        moves && file_verbs(kind).contains(&verb)
     };
     let mut fitting = files
         .iter()
         .filter(|(kind, path)| named.map_or(knows(*kind), |it| display_path(path) == it));
     let (file_kind, path) = match (fitting.next(), fitting.next()) {
-        (Some((file_kind, path)), None) if verbs(*file_kind).contains(&verb) => (*file_kind, path),
-        (Some(_), Some(_)) => return Err(lacks(verb, "file")),
-        _ if begin::verbs(kind).contains(&verb) => {
-            let change = begin::begin(shared, call, verb, &asked)?;
-            return json(call, &change);
+        (Some((file_kind, path)), None) if file_verbs(*file_kind).contains(&verb) => {
+            (*file_kind, path)
+        }
+        (Some(_), Some(_)) => return Err(missing_verb_field(verb, "file")),
+        _ if workspace_init::start_verbs(kind).contains(&verb) => {
+            let change = workspace_init::start_work(shared, call, verb, &asked)?;
+            return respond_json(call, &change);
         }
         _ => {
-            return Err(Problem::no_such(
+            return Err(ApiError::no_such(
                 ServerThing::StateFile,
                 named.unwrap_or(kind),
             ));
         }
     };
-    let _place = match RUNNING.contains(&verb) {
+    let _place = match COMMAND_VERBS.contains(&verb) {
         true => Some(shared.checks.try_acquire().map_err(|_| {
-            let seconds = CHECK_AGAIN_SECONDS;
-            Problem::No(ServerNo::TooManyRequests { seconds })
+            let seconds = CHECK_RETRY_SECONDS;
+            ApiError::Server(ServerNo::TooManyRequests { seconds })
         })?),
         false => None,
     };
-    let root = shared.workspaces.find(call.param("id"))?;
+    let root = shared.workspaces.find_folder(call.path_param("id"))?;
     if leads_out(root, path) {
         let path = display_path(path);
         return Err(ServerNo::LeadsOut { path }.into());
     }
-    let seen = call.version()?;
+    let seen = call.expected_version()?;
     let context = Context {
         // A command of the project takes time; changes made meanwhile do not concern it.
-        seen: match seen.filter(|_| !RUNNING.contains(&verb)) {
+        seen: match seen.filter(|_| !COMMAND_VERBS.contains(&verb)) {
             Some(version) => ExpectedVersion::of_file(path, version),
             None => ExpectedVersion::default(),
         },
         ..shared.context.clone()
     };
-    let asks = Asks {
+    let asks = RequestedVerb {
         shared,
         context: &context,
         kind: file_kind,
         path,
         verb,
-        asked: &asked,
-        beside: &files,
+        request: &asked,
+        state_files: &files,
         seen,
         lang: call.lang,
     };
-    json(call, &asks.change()?)
+    respond_json(call, &asks.apply_verb()?)
 }
 
-pub(crate) fn lacks(verb: &str, field: &'static str) -> Problem {
+pub(crate) fn missing_verb_field(verb: &str, field: &'static str) -> ApiError {
     let verb = verb.to_owned();
-    Problem::No(ServerNo::VerbLacks { verb, field })
+    ApiError::Server(ServerNo::VerbLacks { verb, field })
 }
 
 /// Describes a change and the notices about its file.
-pub(crate) fn told<S>(changed: &ChangeOutcome<S>, lang: Lang) -> WorkspaceChange {
+pub(crate) fn describe_change<S>(changed: &ChangeOutcome<S>, lang: Lang) -> WorkspaceChange {
     WorkspaceChange {
         path: display_path(&changed.view.path),
         from: changed.moved.from.clone(),
@@ -134,76 +138,86 @@ pub(crate) fn told<S>(changed: &ChangeOutcome<S>, lang: Lang) -> WorkspaceChange
 }
 
 /// A verb requested for a file.
-struct Asks<'a> {
-    shared: &'a Arc<Shared>,
+struct RequestedVerb<'a> {
+    shared: &'a Arc<SharedState>,
     context: &'a Context,
     kind: FileKind,
     path: &'a Path,
     verb: &'a str,
-    asked: &'a VerbRequest,
+    request: &'a VerbRequest,
     /// All state files of the workspace.
-    beside: &'a [(FileKind, PathBuf)],
+    state_files: &'a [(FileKind, PathBuf)],
     /// The version that the caller has seen.
     seen: Option<u64>,
     lang: Lang,
 }
 
-impl Asks<'_> {
-    fn change(&self) -> Result<WorkspaceChange, Problem> {
-        let (context, file) = (self.context, self.file());
+impl RequestedVerb<'_> {
+    fn apply_verb(&self) -> Result<WorkspaceChange, ApiError> {
+        let (context, file) = (self.context, self.known_file());
         if self.verb == "repair" {
             let repairs = doctor::repair_file(context, &file)?.repairs;
-            return self.looked(repairs.iter().map(|it| it.say(self.lang)).collect());
+            return self.reread_file(repairs.iter().map(|it| it.say(self.lang)).collect());
         }
-        self.may_be_asked(file.read_view(context))?;
+        self.check_allowed(file.read_view(context))?;
         match self.verb {
             "undo" | "restore" => {
                 let back = RestoreOptions {
-                    seen: Some(self.seen()?),
+                    seen: Some(self.required_version()?),
                     state_only: false,
                 };
                 let changed = match self.verb {
                     "undo" => history::undo_transition(context, &file, back)?.with_state(()),
-                    _ => history::restore_version(context, &file, u64::from(self.number()?), back)?,
+                    _ => history::restore_version(
+                        context,
+                        &file,
+                        u64::from(self.required_number()?),
+                        back,
+                    )?,
                 };
-                return Ok(told(&changed, self.lang));
+                return Ok(describe_change(&changed, self.lang));
             }
             _ => {}
         }
-        if let ("run" | "stop", Some(what)) = (self.verb, runnable(context, self.kind, self.path)) {
+        if let ("run" | "stop", Some(what)) =
+            (self.verb, runnable_work(context, self.kind, self.path))
+        {
             let runs = &self.shared.runs;
             match self.verb {
                 "run" => {
                     let agent = self.named_text("agent").map(str::to_owned);
                     // The version seen has no meaning for what the run does later.
-                    runs.start(self.shared, what, agent, self.lang)?;
+                    runs.start_run(self.shared, what, agent, self.lang)?;
                 }
-                _ if runs.stop(self.path) => {}
+                _ if runs.stop_run(self.path) => {}
                 _ => {
                     let path = self.path.to_owned();
                     return Err(Error::NobodyRuns { path }.into());
                 }
             }
-            return self.looked(Vec::new());
+            return self.reread_file(Vec::new());
         }
         match self.kind {
-            FileKind::Thinking => self.thinking(),
-            FileKind::Develop => self.develop(),
-            FileKind::Orchestrate => self.orchestrate(),
+            FileKind::Thinking => self.apply_to_thinking(),
+            FileKind::Develop => self.apply_to_develop(),
+            FileKind::Orchestrate => self.apply_to_orchestration(),
             FileKind::TaskState
             | FileKind::TaskHistory
             | FileKind::SharedContext
-            | FileKind::AgentMemory => self.memory(),
+            | FileKind::AgentMemory => self.apply_to_memory(),
         }
     }
 
     /// Refuses verbs that the file does not allow now: an unreadable file allows only what is
     /// offered for it, and a version must be the current one. A run that owns the file decides by
     /// itself about versions.
-    fn may_be_asked(&self, looked: Result<FileView, Error>) -> Result<(), Problem> {
+    fn check_allowed(&self, looked: Result<FileView, Error>) -> Result<(), ApiError> {
         match looked {
             Err(error @ Error::Damaged { .. }) => {
-                match despite(&error).iter().any(|it| it.verb == self.verb) {
+                match actions_despite_error(&error)
+                    .iter()
+                    .any(|it| it.verb == self.verb)
+                {
                     true => Ok(()),
                     false => Err(error.into()),
                 }
@@ -220,43 +234,43 @@ impl Asks<'_> {
         }
     }
 
-    fn file(&self) -> KnownFile {
+    fn known_file(&self) -> KnownFile {
         KnownFile::new(self.context, self.kind, self.path)
     }
 
-    fn seen(&self) -> Result<u64, Problem> {
-        self.seen.ok_or_else(|| self.lacks("If-Match"))
+    fn required_version(&self) -> Result<u64, ApiError> {
+        self.seen.ok_or_else(|| self.missing_field("If-Match"))
     }
 
     /// Returns a text by its name, if it is not empty.
     fn named_text(&self, name: &str) -> Option<&str> {
-        let text = self.asked.texts.get(name)?.trim();
+        let text = self.request.texts.get(name)?.trim();
         (!text.is_empty()).then_some(text)
     }
 
-    fn lacks(&self, field: &'static str) -> Problem {
-        lacks(self.verb, field)
+    fn missing_field(&self, field: &'static str) -> ApiError {
+        missing_verb_field(self.verb, field)
     }
 
     /// Returns the error for an unknown value, with the known ones.
-    fn not_one_of(&self, field: &'static str, value: &str, known: &[&str]) -> Problem {
+    fn unknown_value(&self, field: &'static str, value: &str, known: &[&str]) -> ApiError {
         let known = match known.len() {
-            0 => self.possible(),
+            0 => self.possible_ids(),
             _ => known.join(", "),
         };
-        Problem::No(ServerNo::NotOneOf {
+        ApiError::Server(ServerNo::NotOneOf {
             verb: self.verb.to_owned(),
             field,
-            value: value.chars().take(TOLD_LETTERS_MAX).collect(),
+            value: value.chars().take(ERROR_VALUE_CHARS_MAX).collect(),
             known,
         })
     }
 
     /// Lists the ids that the verb applies to now.
-    fn possible(&self) -> String {
-        let file = self.file();
+    fn possible_ids(&self) -> String {
+        let file = self.known_file();
         let view = file.read_view(self.context);
-        let all = view.map(|view| actions(self.shared, &file, &view, self.beside));
+        let all = view.map(|view| allowed_actions(self.shared, &file, &view, self.state_files));
         let all = all.unwrap_or_default().into_iter();
         let ids: Vec<String> = all
             .filter(|it| it.verb == self.verb)
@@ -268,148 +282,167 @@ impl Asks<'_> {
         }
     }
 
-    fn id(&self) -> Result<&str, Problem> {
-        let id = self.asked.id.as_deref().ok_or_else(|| self.lacks("id"))?;
-        match id.chars().nth(ID_LETTERS_MAX) {
+    fn required_id(&self) -> Result<&str, ApiError> {
+        let id = self
+            .request
+            .id
+            .as_deref()
+            .ok_or_else(|| self.missing_field("id"))?;
+        match id.chars().nth(ID_CHARS_MAX) {
             None => Ok(id),
-            Some(_) => Err(self.not_one_of("id", id, &[])),
+            Some(_) => Err(self.unknown_value("id", id, &[])),
         }
     }
 
     /// Resolves the id.
-    fn named<T>(&self, find: impl FnOnce(&str) -> Option<T>, known: &[&str]) -> Result<T, Problem> {
-        let id = self.id()?;
-        find(id).ok_or_else(|| self.not_one_of("id", id, known))
-    }
-
-    fn number(&self) -> Result<u32, Problem> {
-        let plain = |id: &&str| id.bytes().all(|it| it.is_ascii_digit());
-        self.named(|id| Some(id).filter(plain)?.parse().ok(), &[])
-    }
-
-    fn text(&self) -> Option<&str> {
-        self.asked.text.as_deref()
-    }
-
-    fn said(&self) -> Result<&str, Problem> {
-        self.text().ok_or_else(|| self.lacks("text"))
-    }
-
-    /// Resolves the code; `None` if none is given.
-    fn coded<T>(
+    fn parse_id<T>(
         &self,
         find: impl FnOnce(&str) -> Option<T>,
         known: &[&str],
-    ) -> Result<Option<T>, Problem> {
-        let code = self.asked.code.as_deref();
-        code.map(|code| find(code).ok_or_else(|| self.not_one_of("code", code, known)))
+    ) -> Result<T, ApiError> {
+        let id = self.required_id()?;
+        find(id).ok_or_else(|| self.unknown_value("id", id, known))
+    }
+
+    fn required_number(&self) -> Result<u32, ApiError> {
+        let plain = |id: &&str| id.bytes().all(|it| it.is_ascii_digit());
+        self.parse_id(|id| Some(id).filter(plain)?.parse().ok(), &[])
+    }
+
+    fn optional_text(&self) -> Option<&str> {
+        self.request.text.as_deref()
+    }
+
+    fn required_text(&self) -> Result<&str, ApiError> {
+        self.optional_text()
+            .ok_or_else(|| self.missing_field("text"))
+    }
+
+    /// Resolves the code; `None` if none is given.
+    fn parse_code<T>(
+        &self,
+        find: impl FnOnce(&str) -> Option<T>,
+        known: &[&str],
+    ) -> Result<Option<T>, ApiError> {
+        let code = self.request.code.as_deref();
+        code.map(|code| find(code).ok_or_else(|| self.unknown_value("code", code, known)))
             .transpose()
     }
 
-    fn paths(&self) -> Result<&[String], Problem> {
-        let paths = self.asked.paths.as_slice();
+    fn required_paths(&self) -> Result<&[String], ApiError> {
+        let paths = self.request.paths.as_slice();
         (!paths.is_empty())
             .then_some(paths)
-            .ok_or_else(|| self.lacks("paths"))
+            .ok_or_else(|| self.missing_field("paths"))
     }
 
-    fn root(&self) -> std::path::PathBuf {
+    fn root_folder(&self) -> std::path::PathBuf {
         root_of(self.kind, self.path)
     }
 
-    fn thinking(&self) -> Result<WorkspaceChange, Problem> {
-        let (context, paths) = (self.context, &self.asked.paths);
-        let run = ThinkingRun::in_folder(context, &self.root());
+    fn apply_to_thinking(&self) -> Result<WorkspaceChange, ApiError> {
+        let (context, paths) = (self.context, &self.request.paths);
+        let run = ThinkingRun::in_folder(context, &self.root_folder());
         let stage = || {
-            self.named(
+            self.parse_id(
                 ThinkingStage::from_name,
                 &ThinkingStage::ALL.map(ThinkingStage::name),
             )
         };
         let values = || {
-            let pairs = self.asked.values.iter();
+            let pairs = self.request.values.iter();
             let pairs = pairs.map(|(name, value)| (name.clone(), *value));
             let pairs: Vec<(String, f64)> = pairs.collect();
             match pairs.is_empty() {
-                true => Err(self.lacks("values")),
+                true => Err(self.missing_field("values")),
                 false => Ok(pairs),
             }
         };
         let value = |name| {
-            let value = self.asked.values.get(name).copied();
-            value.ok_or_else(|| self.lacks("values"))
+            let value = self.request.values.get(name).copied();
+            value.ok_or_else(|| self.missing_field("values"))
         };
         let changed = match self.verb {
-            "start" => run.start_stage(context, stage()?, self.text())?,
+            "start" => run.start_stage(context, stage()?, self.optional_text())?,
             "complete" => run.complete_stage(context, stage()?, paths)?,
-            "output" => run.record_outputs(context, stage()?, self.paths()?)?,
+            "output" => run.record_outputs(context, stage()?, self.required_paths()?)?,
             "evaluate" => run.evaluate_work(context, &values()?)?,
             "quality" => run.record_metrics(context, &values()?)?,
             "feedback" => {
                 let execution = MeasuredOutcome {
-                    metric: self.said()?.to_owned(),
+                    metric: self.required_text()?.to_owned(),
                     actual: value("actual")?,
                     target: value("target")?,
-                    learnings: listed(self.named_text("learning")),
-                    improvements: listed(self.named_text("improvement")),
+                    learnings: optional_item(self.named_text("learning")),
+                    improvements: optional_item(self.named_text("improvement")),
                     stages: Vec::new(),
                 };
                 run.record_outcome(context, &execution)?
             }
             "feedback-apply" => {
                 // Only folders of the workspace: an id gives no access to others.
-                let folders = self.beside.iter().filter_map(|(_, path)| path.parent());
+                let folders = self
+                    .state_files
+                    .iter()
+                    .filter_map(|(_, path)| path.parent());
                 let mut folders =
-                    folders.filter(|it| self.asked.id.as_ref() == Some(&display_path(it)));
+                    folders.filter(|it| self.request.id.as_ref() == Some(&display_path(it)));
                 let from = folders.next();
-                let id = self.asked.id.as_deref();
+                let id = self.request.id.as_deref();
                 let from = from.ok_or_else(|| match id {
-                    Some(id) => self.not_one_of("id", id, &[]),
-                    None => self.lacks("id"),
+                    Some(id) => self.unknown_value("id", id, &[]),
+                    None => self.missing_field("id"),
                 })?;
                 run.apply_lessons(context, from)?
             }
             _ => {
-                let code = self.asked.code.as_deref();
-                let code = code.ok_or_else(|| self.lacks("code"))?;
-                run.fail_stage(context, stage()?, code, self.text().unwrap_or_default())?
+                let code = self.request.code.as_deref();
+                let code = code.ok_or_else(|| self.missing_field("code"))?;
+                run.fail_stage(
+                    context,
+                    stage()?,
+                    code,
+                    self.optional_text().unwrap_or_default(),
+                )?
             }
         };
-        Ok(told(&changed, self.lang))
+        Ok(describe_change(&changed, self.lang))
     }
 
-    fn memory(&self) -> Result<WorkspaceChange, Problem> {
+    fn apply_to_memory(&self) -> Result<WorkspaceChange, ApiError> {
         let context = self.context;
         // Memories of agents are in a subfolder.
         let up = 1 + usize::from(self.kind == FileKind::AgentMemory);
         let folder = self.path.ancestors().nth(up).unwrap_or(self.path);
         let memory = MemoryFolder::in_folder(context, folder);
-        let summary = self.text().map(str::to_owned);
+        let summary = self.optional_text().map(str::to_owned);
         let changed = match self.verb {
             "pause" => memory.task_pause(context)?.with_state(()),
             "resume" => memory.task_resume(context)?.with_state(()),
             "cancel" => memory.task_cancel(context)?.with_state(()),
-            "recover" => memory.task_recover(context, self.text())?.with_state(()),
+            "recover" => memory
+                .task_recover(context, self.optional_text())?
+                .with_state(()),
             "finish" => {
                 let finish = FinishReport {
-                    result: self.coded(
+                    result: self.parse_code(
                         TaskResult::from_name,
                         &TaskResult::ALL.map(TaskResult::name),
                     )?,
                     summary,
-                    lessons: listed(self.named_text("lesson")),
+                    lessons: optional_item(self.named_text("lesson")),
                     ..FinishReport::default()
                 };
                 memory.task_finish(context, finish)?.with_state(())
             }
             "task-new" => {
-                let new = new_task(self.said()?, self.asked);
+                let new = new_task(self.required_text()?, self.request);
                 memory.task_new(context, &new)?.with_state(())
             }
             "set" | "append" => {
-                let path = self.asked.code.as_deref();
-                let path = path.ok_or_else(|| self.lacks("code"))?;
-                let (append, value) = (self.verb == "append", parse_value(self.said()?)?);
+                let path = self.request.code.as_deref();
+                let path = path.ok_or_else(|| self.missing_field("code"))?;
+                let (append, value) = (self.verb == "append", parse_value(self.required_text()?)?);
                 let agent = self.path.file_stem().unwrap_or_default().to_string_lossy();
                 match (self.kind == FileKind::AgentMemory, append) {
                     (true, true) => memory.agent_append(context, &agent, path, &value)?,
@@ -421,7 +454,7 @@ impl Asks<'_> {
             "session-new" => memory.session_new(context)?.with_state(()),
             "backup" => {
                 let copies = memory.back_up(context)?;
-                return self.looked(copies.iter().map(|path| display_path(path)).collect());
+                return self.reread_file(copies.iter().map(|path| display_path(path)).collect());
             }
             "prune" => {
                 let report = memory.prune_files(context)?;
@@ -430,59 +463,74 @@ impl Asks<'_> {
                     summarised: report.summarised.len(),
                     agents: report.agents.len(),
                 };
-                return self.looked(vec![did.say(self.lang)]);
+                return self.reread_file(vec![did.say(self.lang)]);
             }
             "restore-copy" => {
-                let copy = self.id()?;
-                let changed = memory.restore_copy(context, Some(copy), Some(self.seen()?))?;
+                let copy = self.required_id()?;
+                let changed =
+                    memory.restore_copy(context, Some(copy), Some(self.required_version()?))?;
                 changed.with_state(())
             }
-            "task-drop" => memory.task_drop(context, self.id()?)?.with_state(()),
+            "task-drop" => memory
+                .task_drop(context, self.required_id()?)?
+                .with_state(()),
             "step-add" => {
                 let new = NewStep {
-                    name: self.said()?.to_owned(),
+                    name: self.required_text()?.to_owned(),
                     ..NewStep::default()
                 };
                 memory.step_add(context, new)?.with_state(())
             }
-            "step-start" => memory.step_start(context, self.number()?)?.with_state(()),
+            "step-start" => memory
+                .step_start(context, self.required_number()?)?
+                .with_state(()),
             "step-complete" => {
                 let (output, made) = (summary.map(Value::String), Vec::new());
-                let changed = memory.step_complete(context, self.number()?, output.as_ref(), made);
+                let changed =
+                    memory.step_complete(context, self.required_number()?, output.as_ref(), made);
                 changed?.with_state(())
             }
             _ => {
-                let kind = self.coded(
+                let kind = self.parse_code(
                     FailureKind::from_name,
                     &FailureKind::ALL.map(FailureKind::name),
                 )?;
                 let kind = kind.unwrap_or(FailureKind::Transient);
-                let changed = memory.step_fail(context, self.number()?, kind, self.said()?);
+                let changed = memory.step_fail(
+                    context,
+                    self.required_number()?,
+                    kind,
+                    self.required_text()?,
+                );
                 changed?.with_state(())
             }
         };
-        Ok(told(&changed, self.lang))
+        Ok(describe_change(&changed, self.lang))
     }
 
-    fn develop(&self) -> Result<WorkspaceChange, Problem> {
+    fn apply_to_develop(&self) -> Result<WorkspaceChange, ApiError> {
         let context = self.context;
-        let run = DevelopRun::in_folder(context, &self.root());
-        let gate = || self.named(Gate::from_name, &Gate::ALL.map(Gate::name));
-        let command = self.asked.command.as_deref();
+        let run = DevelopRun::in_folder(context, &self.root_folder());
+        let gate = || self.parse_id(Gate::from_name, &Gate::ALL.map(Gate::name));
+        let command = self.request.command.as_deref();
         let passes = |proof| {
             run.gate_pass(context, gate()?, proof, &())
-                .map_err(Problem::from)
+                .map_err(ApiError::from)
         };
         let changed = match self.verb {
-            "start" => run.start_run(context, self.said()?, false)?.with_state(()),
-            "review" => run
-                .enter_review(context, &self.asked.paths, None)?
+            "start" => run
+                .start_run(context, self.required_text()?, false)?
                 .with_state(()),
-            "implement" => run.enter_implement(context, self.text())?.with_state(()),
+            "review" => run
+                .enter_review(context, &self.request.paths, None)?
+                .with_state(()),
+            "implement" => run
+                .enter_implement(context, self.optional_text())?
+                .with_state(()),
             "pr" => run.enter_pr(context)?.with_state(()),
             "done" => run.finish_run(context)?.with_state(()),
             "back" => {
-                let phase = self.named(
+                let phase = self.parse_id(
                     DevelopPhase::from_name,
                     &DevelopPhase::ALL.map(DevelopPhase::name),
                 )?;
@@ -501,12 +549,13 @@ impl Asks<'_> {
             "gate-by-hand" => {
                 let proof = GateProof {
                     run: None,
-                    by_hand: Some(self.said()?),
+                    by_hand: Some(self.required_text()?),
                 };
                 return Ok(with_evidence(&passes(proof)?, self.lang));
             }
             "checkpoint-start" => {
-                let changed = run.checkpoint_start(context, self.id()?, self.text())?;
+                let changed =
+                    run.checkpoint_start(context, self.required_id()?, self.optional_text())?;
                 changed.with_state(())
             }
             "checkpoint-pass" => {
@@ -514,36 +563,36 @@ impl Asks<'_> {
                 let planned = run.run_contract(context)?;
                 let planned = planned
                     .iter()
-                    .find(|it| Some(&it.id) == self.asked.id.as_ref());
+                    .find(|it| Some(&it.id) == self.request.id.as_ref());
                 let command = command.or(planned.and_then(|it| it.command.as_deref()));
-                let passed = run.checkpoint_pass(context, self.id()?, command, &())?;
+                let passed = run.checkpoint_pass(context, self.required_id()?, command, &())?;
                 return Ok(with_evidence(&passed, self.lang));
             }
             "checkpoint-fail" => {
-                let class = self.coded(
+                let class = self.parse_code(
                     FailureClass::from_name,
                     &FailureClass::ALL.map(FailureClass::name),
                 )?;
                 let class = class.unwrap_or(FailureClass::LogicError);
-                run.checkpoint_fail(context, self.id()?, class)?
+                run.checkpoint_fail(context, self.required_id()?, class)?
                     .with_state(())
             }
             _ => run.gate_reset(context, gate()?)?.with_state(()),
         };
-        Ok(told(&changed, self.lang))
+        Ok(describe_change(&changed, self.lang))
     }
 
-    fn orchestrate(&self) -> Result<WorkspaceChange, Problem> {
-        let (context, text) = (self.context, self.text());
-        let run = Orchestration::in_folder(context, &self.root());
+    fn apply_to_orchestration(&self) -> Result<WorkspaceChange, ApiError> {
+        let (context, text) = (self.context, self.optional_text());
+        let run = Orchestration::in_folder(context, &self.root_folder());
         if self.verb == "fail" {
-            self.said()?;
+            self.required_text()?;
         }
-        if let Some(request) = self.of_run()? {
+        if let Some(request) = self.control_request()? {
             match control_socket::send_request(self.path, &request, self.lang) {
                 Some(answer) => match answer.error {
-                    Some(refused) => return Err(Problem::Run(refused)),
-                    None => return self.looked(Vec::new()),
+                    Some(refused) => return Err(ApiError::RunRefusal(refused)),
+                    None => return self.reread_file(Vec::new()),
                 },
                 None if matches!(self.verb, "pause" | "continue" | "stop") => {
                     let path = self.path.to_owned();
@@ -553,52 +602,56 @@ impl Asks<'_> {
             }
         }
         let changed = match self.verb {
-            "start" => manual::start_task(context, &run, self.id()?, false)?
+            "start" => manual::start_task(context, &run, self.required_id()?, false)?
                 .0
                 .with_state(()),
-            "complete" => run.complete_task(context, self.id()?)?.with_state(()),
-            "fail" => run
-                .fail_task(context, self.id()?, text, false)?
+            "complete" => run
+                .complete_task(context, self.required_id()?)?
                 .with_state(()),
-            "retry" => run.retry_task(context, self.id()?)?.with_state(()),
+            "fail" => run
+                .fail_task(context, self.required_id()?, text, false)?
+                .with_state(()),
+            "retry" => run.retry_task(context, self.required_id()?)?.with_state(()),
             "force-complete" => run
-                .force_complete(context, self.id()?, text)?
+                .force_complete(context, self.required_id()?, text)?
                 .with_state(()),
             "phase-finish" => {
-                let phase = self.number()?;
+                let phase = self.required_number()?;
                 manual::finish_phase(context, &run, phase, false)?.with_state(())
             }
             "run" => {
                 let agent = self.named_text("agent").map(str::to_owned);
-                let run = Runnable::Orchestration(run);
-                self.shared.runs.start(self.shared, run, agent, self.lang)?;
-                return self.looked(Vec::new());
+                let run = RunnableWork::Orchestration(run);
+                self.shared
+                    .runs
+                    .start_run(self.shared, run, agent, self.lang)?;
+                return self.reread_file(Vec::new());
             }
             "rescue-restore" => {
-                let rescued = run.rescued_as(self.id()?)?;
+                let rescued = run.rescued_as(self.required_id()?)?;
                 let branch = self.named_text("branch");
                 let restored = run.restore_rescued(context, rescued, branch, None)?;
                 let did = Confirmation::RescueRestored {
                     name: restored.rescued.name,
                     branch: restored.branch,
                 };
-                return self.looked(vec![did.say(self.lang)]);
+                return self.reread_file(vec![did.say(self.lang)]);
             }
             "rescue-drop" => {
-                let rescued = run.rescued_as(self.id()?)?;
+                let rescued = run.rescued_as(self.required_id()?)?;
                 run.drop_rescued(context, &rescued)?;
                 let name = rescued.name;
-                return self.looked(vec![Confirmation::RescueDropped { name }.say(self.lang)]);
+                return self.reread_file(vec![Confirmation::RescueDropped { name }.say(self.lang)]);
             }
             _ => run.rebuild_run(context)?.with_state(()),
         };
-        Ok(told(&changed, self.lang))
+        Ok(describe_change(&changed, self.lang))
     }
 
     /// Returns the request for the run that owns the file, if the verb is one that a run decides.
-    fn of_run(&self) -> Result<Option<SocketRequest>, Problem> {
-        let id = || self.id().map(str::to_owned);
-        let reason = self.asked.text.clone();
+    fn control_request(&self) -> Result<Option<SocketRequest>, ApiError> {
+        let id = || self.required_id().map(str::to_owned);
+        let reason = self.request.text.clone();
         Ok(Some(match self.verb {
             "pause" => SocketRequest::Pause {},
             "continue" => SocketRequest::Continue {},
@@ -621,8 +674,8 @@ impl Asks<'_> {
     }
 
     /// Reads the file again after something else has changed it.
-    fn looked(&self, told: Vec<String>) -> Result<WorkspaceChange, Problem> {
-        let view = self.file().read_view(self.context)?;
+    fn reread_file(&self, told: Vec<String>) -> Result<WorkspaceChange, ApiError> {
+        let view = self.known_file().read_view(self.context)?;
         Ok(WorkspaceChange {
             path: display_path(&view.path),
             from: None,
@@ -649,7 +702,7 @@ pub(crate) fn new_task(name: &str, asked: &VerbRequest) -> NewTask {
     }
 }
 
-fn listed(text: Option<&str>) -> Vec<String> {
+fn optional_item(text: Option<&str>) -> Vec<String> {
     text.map(str::to_owned).into_iter().collect()
 }
 
@@ -658,6 +711,6 @@ fn with_evidence(passed: &PassOutcome, lang: Lang) -> WorkspaceChange {
     let evidence = evidence.filter_map(|one| serde_json::to_value(one).ok());
     WorkspaceChange {
         evidence: evidence.collect(),
-        ..told(&passed.changed, lang)
+        ..describe_change(&passed.changed, lang)
     }
 }

@@ -1,6 +1,6 @@
 //! Rows of the store as callers see them.
 
-use crate::work::Work;
+use crate::job_service::JobService;
 use bowline_engine::formats::time::format_utc;
 use bowline_engine::machines::Timestamp;
 use bowline_engine::machines::job::{
@@ -18,14 +18,14 @@ use std::collections::BTreeMap;
 /// Milliseconds between two checkpoints that are saved by the clock.
 const AUTO_SAVE_MS: u64 = 600_000;
 
-fn time(seconds: i64) -> String {
+fn format_time(seconds: i64) -> String {
     format_utc(Timestamp(seconds))
 }
 
 /// A task. `waiting_for` are the tasks it waits for, `stuck` when one that it depends on failed.
-pub(crate) fn task(
+pub(crate) fn task_view(
     row: &JobRow,
-    work: &dyn Work,
+    work: &dyn JobService,
     waiting_for: Vec<String>,
     wait_reason: Option<WaitReason>,
     stuck: bool,
@@ -69,11 +69,11 @@ pub(crate) fn task(
         current_phase: job.current_phase(),
         total_phases: job.total_phases(),
         progress: job.progress_percent(),
-        created_at: time(about.created_at),
+        created_at: format_time(about.created_at),
         started_at: job.started_at.map(format_utc),
         completed_at: completed,
         failed_at: job.failure().map(|it| format_utc(it.at)),
-        updated_at: time(about.updated_at),
+        updated_at: format_time(about.updated_at),
         allowed_actions: allowed_actions(job),
         priority: about.priority,
         depends_on: job.depends_on.clone(),
@@ -86,7 +86,7 @@ pub(crate) fn task(
         agent_state: agent_state(row, work),
         budget: (budget != Budget::default()).then_some(budget),
         workspace: work
-            .workspace(row)
+            .workspace_folder(row)
             .map(|path| path.to_string_lossy().into_owned()),
         share_workspace: about.share_workspace,
         retry_of: job.retry_of.clone(),
@@ -94,13 +94,13 @@ pub(crate) fn task(
         archived: job.archived,
         failure,
         tokens_used: job.tokens,
-        cost_usd: told_cost(about.total_cost_usd()),
+        cost_usd: known_cost(about.total_cost_usd()),
         version: row.version,
         moves: about.moves,
     }
 }
 
-fn agent_state(row: &JobRow, work: &dyn Work) -> AgentState {
+fn agent_state(row: &JobRow, work: &dyn JobService) -> AgentState {
     let (job, about) = (&row.job, &row.about);
     let paused = match &job.state {
         JobState::Paused(by) => Some(by),
@@ -112,15 +112,15 @@ fn agent_state(row: &JobRow, work: &dyn Work) -> AgentState {
     };
     AgentState {
         status: job.agent_status(),
-        alive: work.alive(row),
+        alive: work.is_alive(row),
         current_step: job.step.as_ref().map(|step| step.name.clone()),
         blocked_by: job.blocked_by(),
         paused_by: paused.map(PauseCause::kind),
         resume_at,
-        last_output: about.output_at.map(time),
+        last_output: about.output_at.map(format_time),
         restart_after: restart_after(job),
         tokens_used: job.tokens,
-        cost_usd: told_cost(about.total_cost_usd()),
+        cost_usd: known_cost(about.total_cost_usd()),
     }
 }
 
@@ -131,12 +131,12 @@ fn restart_after(job: &Job) -> Option<u64> {
 }
 
 /// Money, where any was told of: nothing is what a client says that does not know.
-pub(crate) fn told_cost(usd: f64) -> Option<f64> {
+pub(crate) fn known_cost(usd: f64) -> Option<f64> {
     (usd > 0.0).then_some(usd)
 }
 
 /// What was used, by day and agent; rows of several tasks are added up.
-pub(crate) fn spend(rows: &[SpendRow], task: Option<&str>) -> Vec<Spend> {
+pub(crate) fn spend_view(rows: &[SpendRow], task: Option<&str>) -> Vec<Spend> {
     let mut sums: BTreeMap<(i64, &str), (u64, f64)> = BTreeMap::new();
     for row in rows {
         let (tokens, usd) = sums.entry((row.day, &row.agent)).or_default();
@@ -144,17 +144,17 @@ pub(crate) fn spend(rows: &[SpendRow], task: Option<&str>) -> Vec<Spend> {
         *usd += row.usd;
     }
     let told = |((day, agent), (tokens, usd)): ((i64, &str), (u64, f64))| Spend {
-        day: time(day * 86_400).chars().take(10).collect(),
+        day: format_time(day * 86_400).chars().take(10).collect(),
         task_id: task.map(str::to_owned),
         agent: agent.to_owned(),
         tokens,
-        cost_usd: told_cost(usd),
+        cost_usd: known_cost(usd),
     };
     sums.into_iter().map(told).collect()
 }
 
 /// The agent of a task.
-pub(crate) fn agent(row: &JobRow, work: &dyn Work) -> Agent {
+pub(crate) fn agent_view(row: &JobRow, work: &dyn JobService) -> Agent {
     let state = agent_state(row, work);
     let (job, about) = (&row.job, &row.about);
     let reached = u64::from(job.reached.done) * 100 / u64::from(job.reached.of.max(1));
@@ -166,9 +166,9 @@ pub(crate) fn agent(row: &JobRow, work: &dyn Work) -> Agent {
         tokens_used: state.tokens_used,
         cost_usd: state.cost_usd,
         blocked_by: state.blocked_by,
-        last_update: time(about.updated_at),
+        last_update: format_time(about.updated_at),
         checkpoint: AgentCheckpoint {
-            last_saved: about.checkpoint.as_ref().map(|(_, at)| time(*at)),
+            last_saved: about.checkpoint.as_ref().map(|(_, at)| format_time(*at)),
             auto_save_interval: AUTO_SAVE_MS,
         },
         paused_by: state.paused_by,
@@ -176,14 +176,14 @@ pub(crate) fn agent(row: &JobRow, work: &dyn Work) -> Agent {
         name: about.agent.clone(),
         attempt: job.attempt,
         alive: state.alive,
-        pid: state.alive.then(|| work.pid(row)).flatten(),
+        pid: state.alive.then(|| work.process_id(row)).flatten(),
         last_output: state.last_output,
         restart_after: state.restart_after,
     }
 }
 
 /// When a phase was over: approved by a person, or verified where none approves it.
-fn over(records: &[JobRecord], number: u32, review: bool) -> Option<String> {
+fn phase_end(records: &[JobRecord], number: u32, review: bool) -> Option<String> {
     let at = records.iter().filter_map(|record| match &record.body {
         RecordBody::Review(it)
             if review && it.phase == number && it.status == ReviewStatus::Approved =>
@@ -197,7 +197,7 @@ fn over(records: &[JobRecord], number: u32, review: bool) -> Option<String> {
         }
         _ => None,
     });
-    at.max().map(time)
+    at.max().map(format_time)
 }
 
 /// When the steps of a phase began and ended: one ends with the next, the last when the phase is called complete, which is when
@@ -223,14 +223,18 @@ fn step_times(row: &JobRow, number: u32, records: &[JobRecord]) -> Vec<StepTime>
         .map(|(step, end)| StepTime {
             step: step.number,
             name: step.name.clone(),
-            started_at: time(step.at),
-            completed_at: end.map(time),
+            started_at: format_time(step.at),
+            completed_at: end.map(format_time),
         })
         .collect()
 }
 
 /// The phases of a task; `steps` are the names its type has for each, `records` its rows.
-pub(crate) fn phases(row: &JobRow, steps: &[Vec<String>], records: &[JobRecord]) -> Vec<Phase> {
+pub(crate) fn phase_views(
+    row: &JobRow,
+    steps: &[Vec<String>],
+    records: &[JobRecord],
+) -> Vec<Phase> {
     let job = &row.job;
     let names: Vec<(String, bool)> = match &job.kind {
         None => Vec::new(),
@@ -265,7 +269,7 @@ pub(crate) fn phases(row: &JobRow, steps: &[Vec<String>], records: &[JobRecord])
                 (_, None) => 0,
             };
             let done = status == PhaseStatus::Completed;
-            let completed_at = over(records, number, review)
+            let completed_at = phase_end(records, number, review)
                 .or_else(|| match &job.state {
                     JobState::Completed { at } => Some(format_utc(*at)),
                     _ => None,
@@ -288,7 +292,7 @@ pub(crate) fn phases(row: &JobRow, steps: &[Vec<String>], records: &[JobRecord])
 }
 
 /// A review; nothing when the row is none. The others likewise.
-pub(crate) fn review(record: &JobRecord) -> Option<Review> {
+pub(crate) fn review_view(record: &JobRecord) -> Option<Review> {
     let RecordBody::Review(row) = &record.body else {
         return None;
     };
@@ -299,7 +303,7 @@ pub(crate) fn review(record: &JobRecord) -> Option<Review> {
         status: row.status,
         deliverables: row.deliverables.clone(),
         created_at: format_utc(record.at),
-        reviewed_at: row.reviewed_at.map(time),
+        reviewed_at: row.reviewed_at.map(format_time),
         comment: row.comment.clone(),
         comments: row
             .comments
@@ -313,7 +317,7 @@ pub(crate) fn review(record: &JobRecord) -> Option<Review> {
     })
 }
 
-pub(crate) fn question(record: &JobRecord) -> Option<Question> {
+pub(crate) fn question_view(record: &JobRecord) -> Option<Question> {
     let RecordBody::Question(row) = &record.body else {
         return None;
     };
@@ -329,7 +333,7 @@ pub(crate) fn question(record: &JobRecord) -> Option<Question> {
     })
 }
 
-pub(crate) fn dependency(record: &JobRecord) -> Option<Dependency> {
+pub(crate) fn dependency_view(record: &JobRecord) -> Option<Dependency> {
     let RecordBody::Dependency(row) = &record.body else {
         return None;
     };
@@ -345,7 +349,7 @@ pub(crate) fn dependency(record: &JobRecord) -> Option<Dependency> {
     })
 }
 
-pub(crate) fn permission(record: &JobRecord) -> Option<Permission> {
+pub(crate) fn permission_view(record: &JobRecord) -> Option<Permission> {
     let RecordBody::Permission(row) = &record.body else {
         return None;
     };
@@ -357,13 +361,13 @@ pub(crate) fn permission(record: &JobRecord) -> Option<Permission> {
         input: serde_json::from_str(&row.input).unwrap_or_else(|_| row.input.clone().into()),
         status: row.status,
         requested_at: format_utc(record.at),
-        decided_at: row.settled_at.map(time),
+        decided_at: row.settled_at.map(format_time),
         reason: row.reason.clone(),
         decided_by: row.by.clone(),
     })
 }
 
-pub(crate) fn rule(record: &JobRecord) -> Option<PermissionRule> {
+pub(crate) fn rule_view(record: &JobRecord) -> Option<PermissionRule> {
     let RecordBody::Rule(row) = &record.body else {
         return None;
     };
@@ -382,7 +386,7 @@ pub(crate) fn rule(record: &JobRecord) -> Option<PermissionRule> {
     })
 }
 
-pub(crate) fn checkpoint(record: &JobRecord) -> Option<Checkpoint> {
+pub(crate) fn checkpoint_view(record: &JobRecord) -> Option<Checkpoint> {
     let RecordBody::Checkpoint(row) = &record.body else {
         return None;
     };
@@ -402,20 +406,22 @@ pub(crate) fn checkpoint(record: &JobRecord) -> Option<Checkpoint> {
 }
 
 /// A verification that has ended.
-pub(crate) fn verification(record: &JobRecord) -> Option<Verification> {
+pub(crate) fn verification_view(record: &JobRecord) -> Option<Verification> {
     let RecordBody::Verification(row) = &record.body else {
         return None;
     };
     Some(Verification {
         number: row.number,
         phase: row.phase,
-        at: row.ended_at.map_or_else(|| format_utc(record.at), time),
+        at: row
+            .ended_at
+            .map_or_else(|| format_utc(record.at), format_time),
         passed: row.passed?,
         issues: row.issues.clone(),
     })
 }
 
-pub(crate) fn saying(record: &JobRecord) -> Option<Saying> {
+pub(crate) fn message_view(record: &JobRecord) -> Option<Saying> {
     let RecordBody::Said(row) = &record.body else {
         return None;
     };
@@ -426,7 +432,7 @@ pub(crate) fn saying(record: &JobRecord) -> Option<Saying> {
         status: row.status,
         created_at: format_utc(record.at),
         delivered_at: (row.status == MessageStatus::Delivered)
-            .then(|| row.settled_at.map(time))
+            .then(|| row.settled_at.map(format_time))
             .flatten(),
     })
 }

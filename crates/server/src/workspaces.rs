@@ -1,9 +1,9 @@
 //! Routes of the state files of the other four kinds.
 
-use crate::call::{Call, Reply, json};
-use crate::problem::Problem;
-use crate::serve::Shared;
-use crate::{begin, offers};
+use crate::error::ApiError;
+use crate::http_request::{ApiRequest, HandlerResult, respond_json};
+use crate::serve::SharedState;
+use crate::{allowed_verbs, workspace_init};
 use bowline_engine::files::{FileNotice, FileView, KnownFile};
 use bowline_engine::formats::time::format_utc;
 use bowline_engine::kinds::FileKind;
@@ -29,23 +29,23 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 const DEPTH_MAX: usize = 4;
 
 /// The folders whose state files are shown.
-pub(crate) struct Workspaces {
+pub(crate) struct WorkspaceRegistry {
     folders: Vec<(String, PathBuf)>,
-    watcher: Mutex<Option<Watched>>,
+    watcher: Mutex<Option<FolderWatch>>,
 }
 
-struct Watched {
+struct FolderWatch {
     watcher: notify::RecommendedWatcher,
     folders: HashSet<PathBuf>,
 }
 
-impl Workspaces {
+impl WorkspaceRegistry {
     pub(crate) fn new(folders: &[PathBuf]) -> Self {
         let named = folders.iter().map(|folder| {
             let hash = blake3::hash(folder.as_os_str().as_encoded_bytes());
             (format!("ws_{}", &hash.to_hex()[..12]), folder.clone())
         });
-        Workspaces {
+        WorkspaceRegistry {
             folders: named.collect(),
             watcher: Mutex::default(),
         }
@@ -53,22 +53,22 @@ impl Workspaces {
 
     /// Starts to publish changes of state files. If the system cannot watch files, pages see
     /// changes only when they load.
-    pub(crate) fn watch(&self, shared: &Arc<Shared>) {
+    pub(crate) fn watch_folders(&self, shared: &Arc<SharedState>) {
         let weak = Arc::downgrade(shared);
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             // A reader of the event reads the file; that must not cause another event.
             let event = event.ok().filter(|event| !event.kind.is_access());
             if let (Some(event), Some(shared)) = (event, Weak::upgrade(&weak)) {
-                changed(&shared, &event.paths);
+                publish_changes(&shared, &event.paths);
             }
         });
         match watcher {
             Ok(watcher) => {
                 let folders = HashSet::new();
-                let watched = Watched { watcher, folders };
-                *self.lock() = Some(watched);
+                let watched = FolderWatch { watcher, folders };
+                *self.lock_watcher() = Some(watched);
                 for (_, folder) in &self.folders {
-                    self.follow(folder);
+                    self.watch_workspace(folder);
                 }
             }
             Err(error) => tracing::warn!(%error, "state files are not watched"),
@@ -76,11 +76,11 @@ impl Workspaces {
     }
 
     /// Watches the folders that contain, or may later contain, state files of a workspace.
-    fn follow(&self, root: &Path) {
+    fn watch_workspace(&self, root: &Path) {
         let files = workspace::find_below(root, &FileKind::ALL, DEPTH_MAX).files;
         let usual = FileKind::ALL.map(|kind| root.join(kind.relative_path()));
         let paths = files.into_iter().map(|(_, path)| path).chain(usual);
-        let mut watcher = self.lock();
+        let mut watcher = self.lock_watcher();
         let Some(watched) = watcher.as_mut() else {
             return;
         };
@@ -94,27 +94,27 @@ impl Workspaces {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Watched>> {
+    fn lock_watcher(&self) -> std::sync::MutexGuard<'_, Option<FolderWatch>> {
         self.watcher.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the folder of a workspace; without an id, of the first one, if there is one.
-    pub(crate) fn named(&self, id: Option<&str>) -> Result<Option<PathBuf>, Problem> {
+    pub(crate) fn find_or_first(&self, id: Option<&str>) -> Result<Option<PathBuf>, ApiError> {
         match id {
-            Some(id) => self.find(id).map(|folder| Some(folder.to_owned())),
+            Some(id) => self.find_folder(id).map(|folder| Some(folder.to_owned())),
             None => Ok(self.folders.first().map(|(_, folder)| folder.clone())),
         }
     }
 
-    pub(crate) fn find(&self, id: &str) -> Result<&Path, Problem> {
+    pub(crate) fn find_folder(&self, id: &str) -> Result<&Path, ApiError> {
         let found = self.folders.iter().find(|(known, _)| known == id);
         let found = found.map(|(_, folder)| folder.as_path());
-        found.ok_or_else(|| Problem::no_such(ServerThing::Workspace, id))
+        found.ok_or_else(|| ApiError::no_such(ServerThing::Workspace, id))
     }
 }
 
 /// Publishes which kinds of work changed in which workspaces.
-pub(crate) fn changed(shared: &Shared, paths: &[PathBuf]) {
+pub(crate) fn publish_changes(shared: &SharedState, paths: &[PathBuf]) {
     let mut told = HashSet::new();
     for path in paths {
         let Some(kind) = FileKind::of_path(path) else {
@@ -126,17 +126,19 @@ pub(crate) fn changed(shared: &Shared, paths: &[PathBuf]) {
             .iter()
             .find(|(_, folder)| path.starts_with(folder));
         if let Some((id, _)) = home
-            && told.insert((id, group(kind).0))
+            && told.insert((id, work_kind(kind).0))
         {
             let at = format_utc(shared.clock.now());
-            let data = value!({ "workspaceId": id, "kind": group(kind).0 });
-            shared.feed.pass("", EventName::Workspace, at, data);
+            let data = value!({ "workspaceId": id, "kind": work_kind(kind).0 });
+            shared
+                .events
+                .publish_transient("", EventName::Workspace, at, data);
         }
     }
 }
 
 /// Returns the kind of work that a kind of file belongs to.
-pub(crate) fn group(kind: FileKind) -> (&'static str, WorkspaceKind) {
+pub(crate) fn work_kind(kind: FileKind) -> (&'static str, WorkspaceKind) {
     match kind {
         FileKind::Thinking => ("thinking", WorkspaceKind::Thinking),
         FileKind::TaskState
@@ -149,29 +151,36 @@ pub(crate) fn group(kind: FileKind) -> (&'static str, WorkspaceKind) {
 }
 
 /// Returns the state files of a call's workspace and kind.
-pub(crate) fn files(shared: &Shared, call: &Call) -> Result<Vec<(FileKind, PathBuf)>, Problem> {
-    files_of(shared, call, call.param("kind"))
+pub(crate) fn requested_files(
+    shared: &SharedState,
+    call: &ApiRequest,
+) -> Result<Vec<(FileKind, PathBuf)>, ApiError> {
+    files_of_kind(shared, call, call.path_param("kind"))
 }
 
-fn files_of(shared: &Shared, call: &Call, word: &str) -> Result<Vec<(FileKind, PathBuf)>, Problem> {
-    let root = shared.workspaces.find(call.param("id"))?;
+fn files_of_kind(
+    shared: &SharedState,
+    call: &ApiRequest,
+    word: &str,
+) -> Result<Vec<(FileKind, PathBuf)>, ApiError> {
+    let root = shared.workspaces.find_folder(call.path_param("id"))?;
     let wanted = FileKind::ALL
         .into_iter()
-        .filter(|kind| group(*kind).0 == word);
+        .filter(|kind| work_kind(*kind).0 == word);
     let wanted: Vec<FileKind> = wanted.collect();
     if wanted.is_empty() {
-        return Err(Problem::no_such(ServerThing::StateFile, word));
+        return Err(ApiError::no_such(ServerThing::StateFile, word));
     }
-    shared.workspaces.follow(root);
+    shared.workspaces.watch_workspace(root);
     Ok(workspace::find_below(root, &wanted, DEPTH_MAX).files)
 }
 
-pub(crate) fn list(shared: &Arc<Shared>, call: &Call) -> Reply {
+pub(crate) fn list_workspaces(shared: &Arc<SharedState>, call: &ApiRequest) -> HandlerResult {
     let items = shared.workspaces.folders.iter().map(|(id, folder)| {
         let mut kinds = Vec::new();
         let files = workspace::find_below(folder, &FileKind::ALL, DEPTH_MAX).files;
         for (kind, _) in &files {
-            let kind = group(*kind).1;
+            let kind = work_kind(*kind).1;
             if !kinds.contains(&kind) {
                 kinds.push(kind);
             }
@@ -182,23 +191,23 @@ pub(crate) fn list(shared: &Arc<Shared>, call: &Call) -> Reply {
             name: name.to_string_lossy().into_owned(),
             path: display_path(folder),
             kinds,
-            begins: begin::beginnings(&shared.context, folder, &files),
+            begins: workspace_init::startable_runs(&shared.context, folder, &files),
         }
     });
-    json(call, &Page::whole(items.collect()))
+    respond_json(call, &Page::single_page(items.collect()))
 }
 
-pub(crate) fn state(shared: &Arc<Shared>, call: &Call) -> Reply {
+pub(crate) fn get_workspace_state(shared: &Arc<SharedState>, call: &ApiRequest) -> HandlerResult {
     let mut items = Vec::new();
-    let files = files(shared, call)?;
-    let root = shared.workspaces.find(call.param("id"))?;
+    let files = requested_files(shared, call)?;
+    let root = shared.workspaces.find_folder(call.path_param("id"))?;
     for (kind, path) in &files {
         if leads_out(root, path) {
             let no = ServerNo::LeadsOut {
                 path: display_path(path),
             };
             let actions = Vec::new();
-            items.push(unreadable(
+            items.push(unreadable_state(
                 *kind,
                 path,
                 "outside_workspace",
@@ -210,13 +219,13 @@ pub(crate) fn state(shared: &Arc<Shared>, call: &Call) -> Reply {
         let file = KnownFile::new(&shared.context, *kind, path);
         items.push(match file.read_view(&shared.context) {
             Ok(view) => {
-                let actions = offers::actions(shared, &file, &view, &files);
-                state_of(&shared.context, &view, actions, call.lang)
+                let actions = allowed_verbs::allowed_actions(shared, &file, &view, &files);
+                workspace_state(&shared.context, &view, actions, call.lang)
             }
             // A damaged file must not hide the others.
             Err(error) => {
-                let actions = offers::despite(&error);
-                unreadable(
+                let actions = allowed_verbs::actions_despite_error(&error);
+                unreadable_state(
                     *kind,
                     path,
                     error.code(),
@@ -226,10 +235,10 @@ pub(crate) fn state(shared: &Arc<Shared>, call: &Call) -> Reply {
             }
         });
     }
-    json(call, &Page::whole(items))
+    respond_json(call, &Page::single_page(items))
 }
 
-fn unreadable(
+fn unreadable_state(
     kind: FileKind,
     path: &Path,
     code: &str,
@@ -265,7 +274,7 @@ pub(crate) fn leads_out(root: &Path, path: &Path) -> bool {
     !within.is_some_and(|(there, root)| there.starts_with(root))
 }
 
-fn state_of(
+fn workspace_state(
     context: &Context,
     view: &FileView,
     actions: Vec<WorkspaceAction>,
@@ -294,15 +303,15 @@ fn state_of(
             })
             .collect(),
         next: advice::commands_anywhere(view),
-        titles: titles(context, view),
-        evidence: evidence(context, view),
+        titles: task_titles(context, view),
+        evidence: run_evidence(context, view),
         actions,
     }
 }
 
 /// Returns titles of tasks: those of an orchestration from its plan, if that can be read, and those
 /// in the queue of a memory.
-fn titles(context: &Context, view: &FileView) -> BTreeMap<String, String> {
+fn task_titles(context: &Context, view: &FileView) -> BTreeMap<String, String> {
     if let Some(memory) = view.memory() {
         let queue = memory.queue.iter();
         return queue
@@ -321,7 +330,7 @@ fn titles(context: &Context, view: &FileView) -> BTreeMap<String, String> {
 }
 
 /// Returns the evidence of a develop run, without comparing it to the current tree.
-fn evidence(context: &Context, view: &FileView) -> Vec<Value> {
+fn run_evidence(context: &Context, view: &FileView) -> Vec<Value> {
     if view.kind != FileKind::Develop {
         return Vec::new();
     }
@@ -338,10 +347,13 @@ pub(crate) fn root_of(kind: FileKind, path: &Path) -> PathBuf {
     path.ancestors().nth(up).unwrap_or(path).to_owned()
 }
 
-pub(crate) fn transitions(shared: &Arc<Shared>, call: &Call) -> Reply {
+pub(crate) fn list_workspace_transitions(
+    shared: &Arc<SharedState>,
+    call: &ApiRequest,
+) -> HandlerResult {
     let mut items: Vec<FileTransition> = Vec::new();
-    let root = shared.workspaces.find(call.param("id"))?;
-    let files = files(shared, call)?.into_iter();
+    let root = shared.workspaces.find_folder(call.path_param("id"))?;
+    let files = requested_files(shared, call)?.into_iter();
     for (kind, path) in files.filter(|(_, path)| !leads_out(root, path)) {
         let file = KnownFile::new(&shared.context, kind, &path);
         let path = display_path(&path);
@@ -361,30 +373,30 @@ pub(crate) fn transitions(shared: &Arc<Shared>, call: &Call) -> Reply {
         }));
     }
     items.sort_by(|a, b| a.timestamp.cmp(&b.timestamp));
-    json(call, &Page::whole(items))
+    respond_json(call, &Page::single_page(items))
 }
 
-pub(crate) fn node_log(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let (node, named) = (call.param("node"), call.query("file"));
-    for (kind, path) in files_of(shared, call, "orchestrate")? {
+pub(crate) fn get_node_log(shared: &Arc<SharedState>, call: &ApiRequest) -> HandlerResult {
+    let (node, named) = (call.path_param("node"), call.query_param("file"));
+    for (kind, path) in files_of_kind(shared, call, "orchestrate")? {
         if named.is_some_and(|it| display_path(&path) != it) {
             continue;
         }
         let run = Orchestration::in_folder(&shared.context, &root_of(kind, &path));
         if let Some(logs) = bowline_runner::orchestrate::attempt_logs(&shared.context, &run, node)?
         {
-            return crate::files::printed(call, &logs);
+            return crate::files::respond_with_logs(call, &logs);
         }
     }
-    Err(Problem::no_such(ServerThing::Task, node))
+    Err(ApiError::no_such(ServerThing::Task, node))
 }
 
-pub(crate) fn rescued(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let named = call.query("file");
-    let files = files_of(shared, call, "orchestrate")?;
+pub(crate) fn list_rescued(shared: &Arc<SharedState>, call: &ApiRequest) -> HandlerResult {
+    let named = call.query_param("file");
+    let files = files_of_kind(shared, call, "orchestrate")?;
     let wanted = |path: &Path| named.is_none_or(|it| display_path(path) == it);
     let Some((kind, path)) = files.iter().find(|(_, path)| wanted(path)) else {
-        return Err(Problem::no_such(
+        return Err(ApiError::no_such(
             ServerThing::StateFile,
             named.unwrap_or("orchestrate"),
         ));
@@ -397,5 +409,5 @@ pub(crate) fn rescued(shared: &Arc<Shared>, call: &Call) -> Reply {
         kept_at: format_utc(one.at),
         files: one.files,
     });
-    json(call, &Page::whole(items.collect()))
+    respond_json(call, &Page::single_page(items.collect()))
 }

@@ -13,7 +13,7 @@ use xtask::shell::{Scratch, root};
 
 /// Returns the REST interface: routes, parameters, bodies and their words.
 pub(crate) fn rest() -> BTreeSet<String> {
-    let document = rest::openapi::document();
+    let document = rest::openapi::openapi_document();
     let mut lines = BTreeSet::new();
     for (path, methods) in members(&document["paths"]) {
         for (method, route) in members(methods) {

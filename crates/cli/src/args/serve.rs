@@ -17,7 +17,7 @@ pub(crate) enum LogForm {
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
     /// Address to listen on; port 0 picks a free port
-    #[arg(long, value_name = "ADDR", default_value = bowline_server::LISTEN)]
+    #[arg(long, value_name = "ADDR", default_value = bowline_server::DEFAULT_LISTEN_ADDRESS)]
     pub(crate) listen: String,
     /// Store of the tasks: sqlite:PATH (default: in the data folder)
     #[arg(long, value_name = "URL")]

@@ -4,7 +4,7 @@ use super::remote::tell;
 use crate::output::{Output, Tone};
 use bowline_engine::formats::client_hooks::quote_word;
 use bowline_engine::{Context, Error, process};
-use bowline_server::jobs::{config_file, is_there, known_agents};
+use bowline_server::jobs::{config_file, is_installed, known_agents};
 use bowline_words::message::TaskOutput;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ pub(crate) fn run(context: &Context, output: &Output, folder: &Path) -> Result<E
     let mut good = true;
     for (name, agent) in &agents {
         let program = agent.command.first().cloned().unwrap_or_default();
-        let found = is_there(&program);
+        let found = is_installed(&program);
         let is_default = *name == usual;
         good &= found || !is_default;
         let version = found.then(|| version(context, folder, &program)).flatten();

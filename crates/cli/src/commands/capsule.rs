@@ -14,7 +14,7 @@ use bowline_engine::formats::time::{format_utc, parse_time};
 use bowline_engine::formats::visible;
 use bowline_engine::words::system_cause;
 use bowline_engine::{Context, Error};
-use bowline_server::code_of;
+use bowline_server::serve_error_code;
 use bowline_words::message::{ServeTrouble, TaskOutput};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -223,7 +223,7 @@ pub(crate) fn replay(output: &Output, folder: &Path, args: &ReplayArgs) -> Resul
             let cause = system_cause(&error);
             let trouble = ServeTrouble::File { path: shown, cause };
             let (message, hint) = trouble.say(output.lang);
-            return Ok(output.told(code_of(&trouble), &message, &hint, 3));
+            return Ok(output.told(serve_error_code(&trouble), &message, &hint, 3));
         }
     };
     let capsule: Value = serde_json::from_str(&read).unwrap_or_default();

@@ -7,8 +7,8 @@ use crate::output::Output;
 use bowline_engine::formats::rest::routes::{Access, Route, RouteRequest};
 use bowline_engine::{Context, Error};
 use bowline_mcp::{CallControl, Refused, SessionRole, TaskClient, ToolSession};
-use bowline_server::client::{Client, RequestError};
-use bowline_server::code_of;
+use bowline_server::client::{ApiClient, RequestError};
+use bowline_server::serve_error_code;
 use bowline_words::Lang;
 use bowline_words::message::{ServeTrouble, ServerNo};
 use serde_json::Value;
@@ -58,7 +58,7 @@ struct Server {
 }
 
 impl Server {
-    fn client(&self, route: &Route) -> Result<Client, Refused> {
+    fn client(&self, route: &Route) -> Result<ApiClient, Refused> {
         let found = match agent_client(&self.context, self.lang) {
             Some(found) => found,
             None if route.access == Access::Agent => {
@@ -77,7 +77,7 @@ impl Server {
     fn told(&self, trouble: &ServeTrouble) -> Refused {
         let (message, hint) = trouble.say(self.lang);
         Refused {
-            code: code_of(trouble).to_owned(),
+            code: serve_error_code(trouble).to_owned(),
             message,
             hint,
         }

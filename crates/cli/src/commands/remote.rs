@@ -10,8 +10,8 @@ use bowline_engine::formats::rest::routes::{
 use bowline_engine::formats::rest::{Dependency, Page, Permission, Question, Task};
 use bowline_engine::machines::job::{DependencyStatus, PermissionStatus, QuestionStatusKind};
 use bowline_engine::words::system_cause;
-use bowline_server::client::{Answer, Client, RequestError};
-use bowline_server::{code_of, data_folder, read_secret};
+use bowline_server::client::{ApiClient, HttpResponse, RequestError};
+use bowline_server::{find_data_folder, read_secret, serve_error_code};
 use bowline_words::Lang;
 use bowline_words::message::{ServeTrouble, ServerNo, ServerThing};
 use serde::de::DeserializeOwned;
@@ -40,7 +40,7 @@ const UNREACHABLE: u8 = 6;
 /// A client of the task server that prints failures itself.
 pub(crate) struct Remote<'a> {
     pub(crate) output: &'a Output,
-    pub(crate) client: Client,
+    pub(crate) client: ApiClient,
 }
 
 /// Result of a request whose failure is already printed; the error is the exit code.
@@ -63,7 +63,7 @@ pub(crate) fn client(
     context: &Context,
     place: &PlaceArgs,
     lang: Lang,
-) -> Result<Client, ServeTrouble> {
+) -> Result<ApiClient, ServeTrouble> {
     let variable = |name: &str| context.variables.get(name).map(PathBuf::from);
     let url = place.server.clone().or_else(|| {
         let named = variable(URL_VARIABLE).filter(|_| place.data.is_none());
@@ -75,17 +75,20 @@ pub(crate) fn client(
         .or_else(|| variable(TOKEN_VARIABLE));
     match (url, token) {
         (Some(url), token) => {
-            let file =
-                token.unwrap_or_else(|| data_folder(context, place.data.as_deref()).join("token"));
-            let token = read_secret(&file).map_err(|error| error.at(&file))?;
-            Client::tcp(&url, Some(token), lang)
+            let file = token
+                .unwrap_or_else(|| find_data_folder(context, place.data.as_deref()).join("token"));
+            let token = read_secret(&file).map_err(|error| error.into_trouble(&file))?;
+            ApiClient::for_url(&url, Some(token), lang)
         }
         (None, token) => {
-            let client = Client::of_data(&data_folder(context, place.data.as_deref()), lang)?;
+            let client = ApiClient::for_data_folder(
+                &find_data_folder(context, place.data.as_deref()),
+                lang,
+            )?;
             match token {
                 None => Ok(client),
                 Some(file) => {
-                    let token = read_secret(&file).map_err(|error| error.at(&file))?;
+                    let token = read_secret(&file).map_err(|error| error.into_trouble(&file))?;
                     Ok(client.with_token(token))
                 }
             }
@@ -106,11 +109,14 @@ pub(crate) fn find_as_agent<'a>(context: &Context, output: &'a Output) -> Told<R
 }
 
 /// Creates a client for the agent of a task; prints nothing. `None` outside an attempt of a task.
-pub(crate) fn agent_client(context: &Context, lang: Lang) -> Option<Result<Client, ServeTrouble>> {
+pub(crate) fn agent_client(
+    context: &Context,
+    lang: Lang,
+) -> Option<Result<ApiClient, ServeTrouble>> {
     let variable = |name: &str| context.variables.get(name).map(PathBuf::from);
     let (url, file) = (variable(URL_VARIABLE)?, variable(AGENT_TOKEN_VARIABLE)?);
-    let token = read_secret(&file).map_err(|error| error.at(&file));
-    Some(token.and_then(|token| Client::tcp(&url.to_string_lossy(), Some(token), lang)))
+    let token = read_secret(&file).map_err(|error| error.into_trouble(&file));
+    Some(token.and_then(|token| ApiClient::for_url(&url.to_string_lossy(), Some(token), lang)))
 }
 
 /// Prints why the server cannot be used, and returns the exit code.
@@ -136,7 +142,7 @@ pub(crate) fn tell(output: &Output, trouble: &ServeTrouble) -> ExitCode {
 /// Prints why the server cannot be used, and returns the given exit code.
 pub(crate) fn tell_with_code(output: &Output, trouble: &ServeTrouble, exit: u8) -> ExitCode {
     let (message, hint) = trouble.say(output.lang);
-    output.told(code_of(trouble), &message, &hint, exit)
+    output.told(serve_error_code(trouble), &message, &hint, exit)
 }
 
 /// Writes a new file; a failure is printed.
@@ -153,7 +159,7 @@ pub(crate) fn write_new(output: &Output, path: &Path, bytes: &[u8]) -> Told<()> 
 
 impl Remote<'_> {
     /// Sends a request; a failure is printed.
-    pub(crate) fn fetch(&self, request: &RouteRequest) -> Told<Answer> {
+    pub(crate) fn fetch(&self, request: &RouteRequest) -> Told<HttpResponse> {
         let answer = self.client.fetch(request);
         answer.map_err(|error| self.failed(error))
     }

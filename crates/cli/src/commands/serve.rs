@@ -6,10 +6,10 @@ use crate::output::Output;
 use bowline_engine::formats::settings::BowlineSettings;
 use bowline_engine::{Context, Error};
 use bowline_server::jobs::{
-    DispatcherHealth, RebuildResult, RebuiltTask, Setup, begin, config_file, settings,
+    DispatcherHealth, JobsSetup, RebuildResult, RebuiltTask, config_file, read_settings, start_jobs,
 };
-use bowline_server::keep::{leave_store, outage_trouble, rebuild_store};
-use bowline_server::{Options, Server, data_folder, log_to_stderr};
+use bowline_server::store_files::{merge_store_log, outage_trouble, rebuild_store};
+use bowline_server::{Server, ServerOptions, find_data_folder, log_to_stderr};
 use bowline_words::message::{ServeTrouble, TaskOutput};
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -116,19 +116,19 @@ impl ServeFailure {
 /// requests are answered.
 pub(crate) fn serve(
     context: &Context,
-    options: &Options,
-    setup: &Setup,
-    ready: impl FnOnce(&str, &str, bowline_server::Stopper),
+    options: &ServerOptions,
+    setup: &JobsSetup,
+    ready: impl FnOnce(&str, &str, bowline_server::ServerStopHandle),
     last: impl FnOnce(&bowline_server::jobs::Jobs),
 ) -> Result<(), ServeFailure> {
     let server = Server::bind(options)?;
     server.hold_lock_for_commands();
     let (url, link) = (server.url().to_owned(), server.sign_in_link()?);
-    let stopper = server.stopper();
+    let stopper = server.stop_handle();
     let mut held = None;
     let ended = server.run(
         |publisher| {
-            let (work, jobs) = begin(context, setup, &url, publisher)?;
+            let (work, jobs) = start_jobs(context, setup, &url, publisher)?;
             held = Some(jobs);
             Ok(work)
         },
@@ -142,7 +142,7 @@ pub(crate) fn serve(
         if let DispatcherHealth::Failed(outage) = health {
             return Err(ServeFailure::Stopped(outage_trouble(setup, &outage)));
         }
-        leave_store(&jobs);
+        merge_store_log(&jobs);
     }
     Ok(ended?)
 }
@@ -167,13 +167,13 @@ fn prepared(
     context: &Context,
     folder: &Path,
     args: &ServeArgs,
-) -> Result<(Options, Setup), ServeTrouble> {
+) -> Result<(ServerOptions, JobsSetup), ServeTrouble> {
     let bad = || ServeTrouble::BadAddress {
         address: args.listen.clone(),
     };
     let listen: SocketAddr = args.listen.parse().map_err(|_| bad())?;
     let named = args.data.as_ref().map(|data| folder.join(data));
-    let data = data_folder(context, named.as_deref());
+    let data = find_data_folder(context, named.as_deref());
     let mut workspaces = Vec::new();
     let here = [PathBuf::from(".")];
     let wanted: &[PathBuf] = match args.workspaces.is_empty() {
@@ -189,14 +189,14 @@ fn prepared(
     }
     let store = store_path(folder, args.store.as_deref())?;
     let config = config_file(context, folder, args.config.as_deref());
-    let options = Options {
+    let options = ServerOptions {
         listen,
         data: data.clone(),
         hosts: args.hosts.clone(),
         workspaces,
-        public_url: settings(config.as_deref())?.server.public_url,
+        public_url: read_settings(config.as_deref())?.server.public_url,
     };
-    let setup = Setup {
+    let setup = JobsSetup {
         data,
         config,
         store,

@@ -5,8 +5,8 @@ use super::serve::store_path;
 use crate::args::serve::{StoreArgs, StoreVerb};
 use crate::output::Output;
 use bowline_engine::Context;
-use bowline_server::data_folder;
-use bowline_server::keep::backup_store;
+use bowline_server::find_data_folder;
+use bowline_server::store_files::backup_store;
 use bowline_words::message::{ServeTrouble, TaskOutput};
 use serde_json::json;
 use std::path::Path;
@@ -15,7 +15,7 @@ use std::process::ExitCode;
 pub(crate) fn run(context: &Context, output: &Output, folder: &Path, args: &StoreArgs) -> ExitCode {
     let StoreVerb::Backup { file, data, store } = &args.verb;
     let named = data.as_ref().map(|data| folder.join(data));
-    let data = data_folder(context, named.as_deref());
+    let data = find_data_folder(context, named.as_deref());
     let to = folder.join(file);
     let path = to.display().to_string();
     let done = store_path(folder, store.as_deref()).and_then(|store| match output.dry_run {

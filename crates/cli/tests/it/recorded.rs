@@ -8,7 +8,7 @@ use crate::serve::started;
 use bowline_engine::formats::time;
 use bowline_engine::machines::Timestamp;
 use bowline_engine::statefiles::ContentHash;
-use bowline_server::client::Client;
+use bowline_server::client::ApiClient;
 use bowline_test_support::split_command_line;
 use bowline_words::Lang;
 use serde_json::Value;
@@ -177,7 +177,7 @@ struct PastServer {
     past: Past,
     clock: String,
     child: Child,
-    client: Client,
+    client: ApiClient,
 }
 
 impl PastServer {
@@ -197,7 +197,7 @@ impl PastServer {
         let line = "serve --listen 127.0.0.1:0 --data data --log off --workspace ../project";
         let (child, url) = started(&past.world, past.bowline(&clock, "server", line));
         let token = past.world.read("server/data/token");
-        let client = Client::tcp(&url, Some(token.trim().into()), Lang::En).unwrap();
+        let client = ApiClient::for_url(&url, Some(token.trim().into()), Lang::En).unwrap();
         PastServer {
             past,
             clock,
@@ -207,7 +207,7 @@ impl PastServer {
     }
 
     fn get(&self, path: &str) -> String {
-        let answer = self.client.ask("GET", path, None, &[]).unwrap();
+        let answer = self.client.send_request("GET", path, None, &[]).unwrap();
         let body = String::from_utf8_lossy(&answer.body);
         // One line each; what is no JSON is shown as a text.
         let value: Value = serde_json::from_str(&body).unwrap_or_else(|_| body.into());
@@ -247,7 +247,7 @@ impl PastServer {
     }
 
     fn json(&self, path: &str) -> Value {
-        let answer = self.client.ask("GET", path, None, &[]).unwrap();
+        let answer = self.client.send_request("GET", path, None, &[]).unwrap();
         serde_json::from_slice(&answer.body).unwrap()
     }
 
@@ -299,13 +299,15 @@ impl PastServer {
 
 impl Drop for PastServer {
     fn drop(&mut self) {
-        let tasks = self.client.ask("GET", "/api/tasks?limit=100", None, &[]);
+        let tasks = self
+            .client
+            .send_request("GET", "/api/tasks?limit=100", None, &[]);
         let tasks = tasks.map_or(Value::Null, |it| {
             serde_json::from_slice(&it.body).unwrap_or_default()
         });
         for task in items(&tasks) {
             let cancel = format!("/api/tasks/{}/cancel", string(&task["id"]));
-            let _ = self.client.ask("POST", &cancel, None, &[]);
+            let _ = self.client.send_request("POST", &cancel, None, &[]);
         }
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -2,7 +2,7 @@
 
 use crate::environment::TestEnvironment;
 use crate::serve::{Server, live, started};
-use bowline_server::client::Client;
+use bowline_server::client::ApiClient;
 use bowline_test_support::{MissingRequirement, skip_test, wait_until};
 use bowline_words::Lang;
 use serde_json::{Value, json};
@@ -78,10 +78,10 @@ fn a_watch_on_a_terminal_shows_titles_and_steps_without_their_escapes() {
     settings(&world, STEPS, "");
     let server = serve(world);
     let token = server.world.read("data/token");
-    let client = Client::tcp(&server.url, Some(token.trim().into()), Lang::En).unwrap();
+    let client = ApiClient::for_url(&server.url, Some(token.trim().into()), Lang::En).unwrap();
     let title = "\u{1b}]0;title\u{7}\u{1b}[31;7mred";
     let wanted = json!({ "title": title, "type": "custom", "description": "Tea", "submit": true });
-    let made = client.ask("POST", "/api/tasks", Some(&wanted), &[]);
+    let made = client.send_request("POST", "/api/tasks", Some(&wanted), &[]);
     assert_eq!(made.unwrap().status, 201);
     server.until("task --data data list", |it| {
         let step = &it["items"][0]["agentState"]["currentStep"];
@@ -138,11 +138,11 @@ fn a_task_whose_client_sends_no_valid_message_says_so_after_30_seconds() {
     let made =
         server.done("task --data data new --title Tea --type custom --description Tea --submit");
     let token = server.world.read("data/token");
-    let client = Client::tcp(&server.url, Some(token.trim().into()), Lang::En).unwrap();
+    let client = ApiClient::for_url(&server.url, Some(token.trim().into()), Lang::En).unwrap();
     let path = format!("/api/tasks/{}/transitions", made.trim());
     let moves = || {
         client
-            .ask("GET", &path, None, &[])
+            .send_request("GET", &path, None, &[])
             .unwrap()
             .json()
             .to_string()
@@ -217,8 +217,8 @@ fn settings_are_read_again_on_a_hang_up_and_bad_ones_change_nothing() {
     settings(&world, PRINTS, "[limits]\nslots = 2\n");
     let server = serve(world);
     let token = server.world.read("data/token");
-    let client = Client::tcp(&server.url, Some(token.trim().into()), Lang::En).unwrap();
-    let get = |path: &str| client.ask("GET", path, None, &[]).unwrap().json();
+    let client = ApiClient::for_url(&server.url, Some(token.trim().into()), Lang::En).unwrap();
+    let get = |path: &str| client.send_request("GET", path, None, &[]).unwrap().json();
     let types = || -> Vec<String> {
         let page = get("/api/types");
         let items = page["items"].as_array().unwrap();
@@ -234,7 +234,7 @@ fn settings_are_read_again_on_a_hang_up_and_bad_ones_change_nothing() {
     assert!(types().contains(&"leaflet".to_owned()), "{:?}", types());
     let wanted = json!({ "title": "Tea", "type": "leaflet", "description": "Tea" });
     let made = client
-        .ask("POST", "/api/tasks", Some(&wanted), &[])
+        .send_request("POST", "/api/tasks", Some(&wanted), &[])
         .unwrap();
     assert_eq!(made.status, 201, "{}", made.json());
     settings(&server.world, PRINTS, "[limits]\nslots = \"many\"\n");
@@ -253,9 +253,9 @@ fn a_server_behind_https_has_cookies_for_https_alone() {
     settings(&world, PRINTS, server);
     let server = serve(world);
     let token = server.world.read("data/token");
-    let client = Client::tcp(&server.url, Some(token.trim().into()), Lang::En).unwrap();
+    let client = ApiClient::for_url(&server.url, Some(token.trim().into()), Lang::En).unwrap();
     let ask = |path: &str, body: Value| {
-        let answer = client.ask("POST", path, Some(&body), &[]).unwrap();
+        let answer = client.send_request("POST", path, Some(&body), &[]).unwrap();
         assert!((200..300).contains(&answer.status), "{}", answer.json());
         answer
     };

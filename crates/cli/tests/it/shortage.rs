@@ -2,7 +2,7 @@
 
 use crate::environment::TestEnvironment;
 use crate::serve::{Server, live, started};
-use bowline_server::client::Client;
+use bowline_server::client::ApiClient;
 use bowline_test_support::wait_until;
 use bowline_words::Lang;
 use serde_json::{Value, json};
@@ -52,8 +52,8 @@ fn limit_processes(server: &Server, most: &str) {
 /// Asks the server over TCP, which needs no new process.
 fn ask(server: &Server, method: &str, path: &str, body: Option<&Value>) -> String {
     let token = server.world.read("data/token");
-    let client = Client::tcp(&server.url, Some(token.trim().to_owned()), Lang::En).unwrap();
-    let answer = client.ask(method, path, body, &[]).unwrap();
+    let client = ApiClient::for_url(&server.url, Some(token.trim().to_owned()), Lang::En).unwrap();
+    let answer = client.send_request(method, path, body, &[]).unwrap();
     let text = String::from_utf8_lossy(&answer.body).into_owned();
     assert!((200..300).contains(&answer.status), "{path}: {text}");
     text

@@ -42,7 +42,7 @@ pub struct Page<T> {
 
 impl<T> Page<T> {
     /// A list that is whole.
-    pub fn whole(items: Vec<T>) -> Self {
+    pub fn single_page(items: Vec<T>) -> Self {
         Page {
             items,
             next_cursor: None,

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
 /// The whole document.
-pub fn document() -> Value {
+pub fn openapi_document() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|it| {
         it.definitions_path = "/components/schemas".into();
         it.meta_schema = None;
@@ -17,14 +17,17 @@ pub fn document() -> Value {
     let mut read = SchemaGenerator::new(settings.for_deserialize());
     let mut paths: Map<String, Value> = Map::new();
     for route in &ROUTES {
-        let operation = operation(route, &mut sent, &mut read);
+        let operation = operation_object(route, &mut sent, &mut read);
         let place = paths.entry(route.path).or_insert_with(|| json!({}));
         place[route.method.name().to_lowercase()] = operation;
     }
     let mut schemas = read.take_definitions(true);
     schemas.append(&mut sent.take_definitions(true));
     schemas.sort_keys();
-    let tags: BTreeSet<&str> = ROUTES.iter().map(|route| tag(route.path)).collect();
+    let tags: BTreeSet<&str> = ROUTES
+        .iter()
+        .map(|route| operation_tag(route.path))
+        .collect();
     let tags: Vec<Value> = tags.iter().map(|name| json!({ "name": name })).collect();
     let mut document = json!({
         "openapi": "3.1.0",
@@ -46,12 +49,12 @@ pub fn document() -> Value {
             "schemas": schemas,
         },
     });
-    simplify(&mut document);
+    simplify_schemas(&mut document);
     document
 }
 
 /// The group of an operation: the first segment of its path behind `/api`.
-fn tag(path: &str) -> &str {
+fn operation_tag(path: &str) -> &str {
     let path = path.strip_prefix("/api").unwrap_or(path);
     let mut parts = path.split(['/', '.']).filter(|part| !part.is_empty());
     parts.next().unwrap_or(path)
@@ -59,10 +62,10 @@ fn tag(path: &str) -> &str {
 
 /// Writes schemas the way public generators take them: a choice of texts as `enum`, with the
 /// meaning of each in the description, and the schema of anything as an object.
-fn simplify(value: &mut Value) {
+fn simplify_schemas(value: &mut Value) {
     match value {
         Value::Object(object) => {
-            if let Some((names, meanings)) = object.get("oneOf").and_then(texts) {
+            if let Some((names, meanings)) = object.get("oneOf").and_then(choice_texts) {
                 object.remove("oneOf");
                 let about = object.get("description").and_then(Value::as_str);
                 let about = format!("{}\n\n{meanings}", about.unwrap_or_default());
@@ -73,15 +76,15 @@ fn simplify(value: &mut Value) {
             if object.get("items") == Some(&Value::Bool(true)) {
                 object.insert("items".into(), json!({}));
             }
-            object.values_mut().for_each(simplify);
+            object.values_mut().for_each(simplify_schemas);
         }
-        Value::Array(all) => all.iter_mut().for_each(simplify),
+        Value::Array(all) => all.iter_mut().for_each(simplify_schemas),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
 /// The texts of a choice that has nothing else, and a list of what they mean.
-fn texts(choice: &Value) -> Option<(Vec<String>, String)> {
+fn choice_texts(choice: &Value) -> Option<(Vec<String>, String)> {
     let (mut names, mut meanings) = (Vec::new(), Vec::new());
     for one in choice.as_array()? {
         match one.get("const") {
@@ -104,19 +107,23 @@ fn texts(choice: &Value) -> Option<(Vec<String>, String)> {
 }
 
 /// The document as it is kept in `docs/openapi.json`.
-pub fn text() -> String {
-    format!("{:#}\n", document())
+pub fn openapi_text() -> String {
+    format!("{:#}\n", openapi_document())
 }
 
-fn operation(route: &Route, sent: &mut SchemaGenerator, read: &mut SchemaGenerator) -> Value {
+fn operation_object(
+    route: &Route,
+    sent: &mut SchemaGenerator,
+    read: &mut SchemaGenerator,
+) -> Value {
     let mut operation = json!({
         "operationId": route.operation.name(),
         "summary": route.summary,
-        "tags": [tag(route.path)],
+        "tags": [operation_tag(route.path)],
         "x-access": route.access.name(),
-        "responses": responses(route, sent),
+        "responses": operation_responses(route, sent),
     });
-    let parameters = parameters(route);
+    let parameters = operation_parameters(route);
     if !parameters.is_empty() {
         operation["parameters"] = parameters.into();
     }
@@ -141,7 +148,7 @@ fn operation(route: &Route, sent: &mut SchemaGenerator, read: &mut SchemaGenerat
     operation
 }
 
-fn parameters(route: &Route) -> Vec<Value> {
+fn operation_parameters(route: &Route) -> Vec<Value> {
     let mut all: Vec<Value> = Vec::new();
     let names = route.path.split('{').skip(1);
     for name in names.filter_map(|part| part.split('}').next()) {
@@ -188,7 +195,7 @@ fn parameters(route: &Route) -> Vec<Value> {
     all
 }
 
-fn responses(route: &Route, sent: &mut SchemaGenerator) -> Value {
+fn operation_responses(route: &Route, sent: &mut SchemaGenerator) -> Value {
     let content = match route.answer {
         Answer::Json(shape) => {
             Some(json!({ "application/json": { "schema": schema(shape, sent) } }))
@@ -293,7 +300,7 @@ mod tests {
 
     #[test]
     fn public_generators_take_the_document() {
-        let document = document();
+        let document = openapi_document();
         let mut all = Vec::new();
         objects(&document, &mut all);
         for object in all {

@@ -13,10 +13,10 @@ use bowline_engine::formats::rest::{
 use bowline_engine::formats::settings::{AgentSettings, BowlineSettings};
 use bowline_engine::machines::job::{Command, Priority, TaskStatus};
 use bowline_runner::jobs::{DESIGN, PLANNING};
-use bowline_server::client::{Client, RequestError};
-use bowline_server::jobs::{JobQuery, Jobs, Setup};
-use bowline_server::work::{JobRequest, SubmittedRequest};
-use bowline_server::{ADDRESS_FILE, Options, Stopper};
+use bowline_server::client::{ApiClient, RequestError};
+use bowline_server::job_service::{JobRequest, SubmittedRequest};
+use bowline_server::jobs::{JobQuery, Jobs, JobsSetup};
+use bowline_server::{ADDRESS_FILE, ServerOptions, ServerStopHandle};
 use bowline_words::Lang;
 use bowline_words::message::{Cause, ServeTrouble, TaskOutput};
 use std::ffi::OsString;
@@ -148,7 +148,7 @@ pub trait DemoOutput: Clone + Send + 'static {
 }
 
 /// Starts the demo on a server that answers requests: its address, a sign-in link, its stopper.
-pub type StartDemo = Box<dyn FnOnce(&str, &str, Stopper)>;
+pub type StartDemo = Box<dyn FnOnce(&str, &str, ServerStopHandle)>;
 /// Ends the agents of the demo after the last answer of the server.
 pub type EndDemo = Box<dyn FnOnce(&Jobs)>;
 
@@ -158,7 +158,7 @@ pub fn run_demo<F: From<ServeTrouble>>(
     context: &Context,
     output: &impl DemoOutput,
     demo: &DemoOptions,
-    serve: impl FnOnce(&Options, &Setup, StartDemo, EndDemo) -> Result<(), F>,
+    serve: impl FnOnce(&ServerOptions, &JobsSetup, StartDemo, EndDemo) -> Result<(), F>,
 ) -> Result<Option<String>, F> {
     let (options, setup) = prepare_demo(demo)?;
     let data = options.data.clone();
@@ -173,11 +173,11 @@ pub fn run_demo<F: From<ServeTrouble>>(
     let (output, check) = (output.clone(), demo.check);
     // Without a folder to come back to, the agents are ended.
     let leaves = demo.folder.is_none() || demo.check || demo.again;
-    let start = move |url: &str, link: &str, stopper: Stopper| {
+    let start = move |url: &str, link: &str, stopper: ServerStopHandle| {
         let (url, link) = (url.to_owned(), link.to_owned());
         std::thread::spawn(move || {
             let lang = output.lang();
-            let client = Client::of_data(&data, lang);
+            let client = ApiClient::for_data_folder(&data, lang);
             let token = bowline_server::read_secret(&data.join("token"));
             let told = client.map_err(|it| it.say(lang).0).and_then(|client| {
                 let client = client.with_token(token.unwrap_or_default());
@@ -291,7 +291,7 @@ fn usual_address(data: &Path) -> SocketAddr {
     usual
 }
 
-fn prepare_demo(demo: &DemoOptions) -> Result<(Options, Setup), ServeTrouble> {
+fn prepare_demo(demo: &DemoOptions) -> Result<(ServerOptions, JobsSetup), ServeTrouble> {
     let place = match &demo.folder {
         Some(folder) => folder.clone(),
         None => std::env::temp_dir().join(format!("bowline-demo-{}", std::process::id())),
@@ -333,7 +333,7 @@ fn prepare_demo(demo: &DemoOptions) -> Result<(Options, Setup), ServeTrouble> {
         })?,
         None => usual_address(&data),
     };
-    let options = Options {
+    let options = ServerOptions {
         listen,
         data: data.clone(),
         hosts: Vec::new(),
@@ -345,7 +345,7 @@ fn prepare_demo(demo: &DemoOptions) -> Result<(Options, Setup), ServeTrouble> {
             })?,
         ],
     };
-    let setup = Setup {
+    let setup = JobsSetup {
         data,
         config: None,
         store: None,
@@ -368,7 +368,7 @@ fn failed(error: RequestError, lang: Lang) -> String {
 /// Creates the tasks and prints what there is to see; with `check`, also does what a person would.
 fn play_demo(
     output: &impl DemoOutput,
-    client: &Client,
+    client: &ApiClient,
     url: &str,
     link: &str,
     data: &Path,

@@ -86,7 +86,7 @@ impl SavedStates<'_> {
         std::fs::create_dir_all(folder.0.join("git/refs")).map_err(io)?;
         std::fs::write(folder.0.join("git/HEAD"), "ref: refs/heads/none\n").map_err(io)?;
 
-        let script = self.script(&folder.0);
+        let script = self.git_script(&folder.0);
         let ran = process::run_in(&script, self.workspace, self.environment, DIFF_TIMEOUT);
         let ran = ran.map_err(|error| error.to_string())?;
         if ran.exit_code != 0 {
@@ -103,7 +103,7 @@ impl SavedStates<'_> {
         read_changes(&list, BufReader::new(patch))
     }
 
-    fn script(&self, folder: &Path) -> String {
+    fn git_script(&self, folder: &Path) -> String {
         let at = match &self.repository {
             Some(path) => format!("--git-dir={}", quote_word(&display_path(path))),
             None => String::new(),
@@ -152,12 +152,12 @@ struct PatchSection {
 fn read_changes(list: &[u8], patch: impl BufRead) -> Result<ReviewChanges, String> {
     let unfit = || "git's list of files and its patch do not fit together".to_owned();
     let mut fields = list.split(|byte| *byte == 0);
-    let from = fields.next().map(lossless).filter(|id| !id.is_empty());
+    let from = fields.next().map(lossless_text).filter(|id| !id.is_empty());
     let mut changes = ReviewChanges {
         from,
         ..ReviewChanges::default()
     };
-    let mut sections = Sections::new(patch);
+    let mut sections = PatchSections::new(patch);
     while let Some(about) = fields.next().filter(|it| !it.is_empty()) {
         let about = std::str::from_utf8(about).map_err(|_| unfit())?;
         let about = about.strip_prefix(':').ok_or_else(unfit)?;
@@ -210,7 +210,7 @@ fn file_diff(
         (FileChange::Added | FileChange::Modified, mode) => format!("{id}-{mode}"),
     };
     FileDiff {
-        path: lossless(path),
+        path: lossless_text(path),
         change,
         old_mode: mode(old_mode),
         new_mode: mode(new_mode),
@@ -228,7 +228,7 @@ fn file_diff(
 
 /// Converts a name to text; bytes that are not UTF-8 become `\xNN`, so that different names stay
 /// different.
-fn lossless(name: &[u8]) -> String {
+fn lossless_text(name: &[u8]) -> String {
     let mut text = String::new();
     for chunk in name.utf8_chunks() {
         text.push_str(chunk.valid());
@@ -240,7 +240,7 @@ fn lossless(name: &[u8]) -> String {
 }
 
 /// The files of a patch, one after the other.
-struct Sections<P> {
+struct PatchSections<P> {
     patch: P,
     /// The line read last; it is not consumed yet when it opens a section.
     line: Vec<u8>,
@@ -248,9 +248,9 @@ struct Sections<P> {
     left: usize,
 }
 
-impl<P: BufRead> Sections<P> {
+impl<P: BufRead> PatchSections<P> {
     fn new(patch: P) -> Self {
-        Sections {
+        PatchSections {
             patch,
             line: Vec::new(),
             left: DIFF_BYTES_MAX,

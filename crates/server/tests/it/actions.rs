@@ -5,8 +5,8 @@ use crate::desk::{AGENT_TOKEN, NOW, World};
 use bowline_engine::machines::job::{Command, Job, JobCheckpoint, JobMachine};
 use bowline_engine::machines::table::MachineCatalogue as _;
 use bowline_engine::machines::{CodedRefusal as _, Machine as _};
-use bowline_server::client::Client;
-use bowline_server::work::Work as _;
+use bowline_server::client::ApiClient;
+use bowline_server::job_service::JobService as _;
 use bowline_store::EventQuery;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -210,7 +210,7 @@ fn every_action_in_every_state() {
             let before = store.find_job("task_x").unwrap();
             let answer = world
                 .person()
-                .ask(
+                .send_request(
                     action.method,
                     &action.path,
                     Some(&action.body).filter(|it| !it.is_null()),
@@ -247,9 +247,9 @@ fn every_action_in_every_state() {
 /// something else with the same key is refused.
 #[test]
 fn a_repeated_key_is_answered_as_the_first_time() {
-    let keyed = |client: &Client, method: &str, path: &str, body: &Value| {
+    let keyed = |client: &ApiClient, method: &str, path: &str, body: &Value| {
         let body = Some(body).filter(|it| !it.is_null());
-        let answer = client.ask(method, path, body, &[("Idempotency-Key", "k1")]);
+        let answer = client.send_request(method, path, body, &[("Idempotency-Key", "k1")]);
         let answer = answer.unwrap();
         (
             answer.status,
@@ -320,7 +320,9 @@ fn keys_hold_for_everything_that_changes_something() {
     for ((client, path, body), key) in asked.iter().zip(["1", "1", "2", "3"]) {
         let send = || {
             let headers = [("Idempotency-Key", key)];
-            let answer = client.ask("POST", path, Some(body), &headers).unwrap();
+            let answer = client
+                .send_request("POST", path, Some(body), &headers)
+                .unwrap();
             (answer.status, answer.json())
         };
         let first = send();
@@ -336,7 +338,9 @@ fn a_sign_in_link_is_not_kept_for_its_key() {
     let link = || {
         let headers = [("Idempotency-Key", "1")];
         let path = "/api/sign-in-links";
-        let answer = world.person().ask("POST", path, Some(&json!({})), &headers);
+        let answer = world
+            .person()
+            .send_request("POST", path, Some(&json!({})), &headers);
         answer.unwrap().json()["url"].as_str().unwrap().to_owned()
     };
     assert_ne!(link(), link());
@@ -375,7 +379,7 @@ fn refusals_are_told_in_the_callers_language() {
     let world = World::new();
     let (_, draft) = JobMachine::sample_states().remove(0);
     world.desk.put("task_x", &draft);
-    let client = bowline_server::client::Client::tcp(
+    let client = bowline_server::client::ApiClient::for_url(
         &world.url,
         Some(world.token()),
         bowline_words::Lang::Ko,
@@ -390,7 +394,7 @@ fn refusals_are_told_in_the_callers_language() {
         ("task_y", 404, "작업 'task_y'가 없습니다"),
     ] {
         let path = format!("/api/tasks/{task}/submit");
-        let answer = client.ask("POST", &path, None, &[]).unwrap();
+        let answer = client.send_request("POST", &path, None, &[]).unwrap();
         let told = answer.json()["error"]["message"].clone();
         assert_eq!((answer.status, told), (status, json!(message)));
     }

@@ -164,7 +164,7 @@ fn of_all_who_saw_the_same_version_one_is_done() {
         let body = json!({"text": format!("step {number}"), "file": file});
         let answer = world
             .person()
-            .ask("POST", &add, Some(&body), &[("if-match", &seen)]);
+            .send_request("POST", &add, Some(&body), &[("if-match", &seen)]);
         let answer = answer.unwrap();
         (answer.status, answer.json()["error"]["code"].clone())
     };
@@ -182,7 +182,9 @@ fn of_all_who_saw_the_same_version_one_is_done() {
     );
     let body = json!({"text": "one more"});
     let rubbish = [("if-match", "rubbish")];
-    let answer = world.person().ask("POST", &add, Some(&body), &rubbish);
+    let answer = world
+        .person()
+        .send_request("POST", &add, Some(&body), &rubbish);
     assert_eq!(answer.unwrap().status, 400);
 }
 

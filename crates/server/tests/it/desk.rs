@@ -10,12 +10,12 @@ use bowline_engine::machines::job::{
 use bowline_engine::machines::table::MachineCatalogue as _;
 use bowline_engine::machines::{Machine as _, Timestamp};
 use bowline_formats::rest::{AgentPreset, FileChange, FileDiff, TaskType, TypePhase, Utterance};
-use bowline_server::client::{Answer, Client};
-use bowline_server::work::ReviewChanges;
-use bowline_server::work::{
-    JobRequest, JobResponse, Loop, RequestError, SubmittedRequest, TaskApp, Work,
+use bowline_server::client::{ApiClient, HttpResponse};
+use bowline_server::job_service::ReviewChanges;
+use bowline_server::job_service::{
+    JobRequest, JobResponse, JobService, Loop, RequestError, SubmittedRequest, TaskApp,
 };
-use bowline_server::{Options, Publisher, Server, Stopper};
+use bowline_server::{EventPublisher, Server, ServerOptions, ServerStopHandle};
 use bowline_store::{
     CheckpointRow, CommitOutcome, DependencyRow, EventKind, JobAttributes, JobChange, JobRecord,
     JobRow, MemoryStore, MessageRow, NewEvent, NextJobState, PermissionRow, QuestionRow,
@@ -35,7 +35,7 @@ pub(crate) const AGENT_TOKEN: &str = "token-of-attempt-1";
 /// The desk.
 pub(crate) struct Desk {
     store: Arc<MemoryStore>,
-    publisher: Mutex<Option<Publisher>>,
+    publisher: Mutex<Option<EventPublisher>>,
     count: AtomicU64,
     folder: PathBuf,
     /// Values that were given.
@@ -113,7 +113,7 @@ impl Desk {
             CommitOutcome::Applied { events, .. } => {
                 if let Some(publisher) = self.publisher.lock().unwrap().as_ref() {
                     for event in &events {
-                        publisher.event(event);
+                        publisher.publish_event(event);
                     }
                 }
                 events
@@ -264,8 +264,8 @@ fn records(id: &str, job: &Job) -> Vec<JobRecord> {
     all
 }
 
-impl Work for Desk {
-    fn app(&self, row: &JobRow, _order: Option<bool>) -> Result<TaskApp, RequestError> {
+impl JobService for Desk {
+    fn control_app(&self, row: &JobRow, _order: Option<bool>) -> Result<TaskApp, RequestError> {
         let id = row.id.clone();
         Err(RequestError::NoSuch {
             what: ServerThing::App,
@@ -277,7 +277,7 @@ impl Work for Desk {
         Arc::clone(&self.store) as Arc<dyn Store>
     }
 
-    fn ask(&self, asked: SubmittedRequest) -> Result<JobResponse, RequestError> {
+    fn submit_request(&self, asked: SubmittedRequest) -> Result<JobResponse, RequestError> {
         let only = |id: String, command: Command| (id, command);
         let at = |checkpoint: &str| -> Result<_, RequestError> {
             let record = self.store.find_record(checkpoint).unwrap();
@@ -462,7 +462,7 @@ impl Work for Desk {
         (text == AGENT_TOKEN).then(|| ("task_agent".to_owned(), 1))
     }
 
-    fn health(&self) -> Loop {
+    fn dispatcher_health(&self) -> Loop {
         self.health.lock().unwrap().clone()
     }
 
@@ -472,11 +472,11 @@ impl Work for Desk {
         Some(task.to_owned())
     }
 
-    fn workspace(&self, row: &JobRow) -> Option<PathBuf> {
+    fn workspace_folder(&self, row: &JobRow) -> Option<PathBuf> {
         Some(self.folder.join("workspaces").join(&row.id))
     }
 
-    fn logs(&self, row: &JobRow) -> Vec<PathBuf> {
+    fn log_files(&self, row: &JobRow) -> Vec<PathBuf> {
         vec![self.folder.join(format!("{}.log", row.id))]
     }
 
@@ -485,11 +485,11 @@ impl Work for Desk {
         file.is_file().then_some(file)
     }
 
-    fn alive(&self, _: &JobRow) -> bool {
+    fn is_alive(&self, _: &JobRow) -> bool {
         false
     }
 
-    fn conversation(&self, _: &JobRow, from: u64, limit: usize) -> Vec<Utterance> {
+    fn conversation_entries(&self, _: &JobRow, from: u64, limit: usize) -> Vec<Utterance> {
         let all = (0..5).map(|index| Utterance {
             index,
             role: "assistant".into(),
@@ -502,11 +502,11 @@ impl Work for Desk {
         all.skip_while(|it| it.index < from).take(limit).collect()
     }
 
-    fn secrets(&self, _: &JobRow) -> Vec<String> {
+    fn secret_values(&self, _: &JobRow) -> Vec<String> {
         self.values.lock().unwrap().clone()
     }
 
-    fn diff(&self, _: &JobRow, _: &ReviewRow) -> Result<ReviewChanges, String> {
+    fn review_changes(&self, _: &JobRow, _: &ReviewRow) -> Result<ReviewChanges, String> {
         let file = FileDiff {
             path: "a.md".into(),
             change: FileChange::Added,
@@ -528,7 +528,7 @@ impl Work for Desk {
         })
     }
 
-    fn types(&self) -> Vec<TaskType> {
+    fn task_types(&self) -> Vec<TaskType> {
         let phase = |name: &str| TypePhase {
             name: name.into(),
             steps: vec!["one".into(), "two".into()],
@@ -548,15 +548,15 @@ impl Work for Desk {
         ]
     }
 
-    fn agents(&self) -> Vec<AgentPreset> {
+    fn agent_presets(&self) -> Vec<AgentPreset> {
         Vec::new()
     }
 
-    fn now(&self) -> Timestamp {
+    fn current_time(&self) -> Timestamp {
         NOW
     }
 
-    fn slots(&self) -> (u32, u32) {
+    fn slot_counts(&self) -> (u32, u32) {
         (3, 0)
     }
 }
@@ -567,7 +567,7 @@ pub(crate) struct World {
     pub(crate) url: String,
     pub(crate) link: String,
     pub(crate) folder: tempfile::TempDir,
-    stopper: Stopper,
+    stopper: ServerStopHandle,
     served: Option<JoinHandle<()>>,
 }
 
@@ -579,7 +579,7 @@ impl World {
     /// With the workspaces that are made in its folder.
     pub(crate) fn with(workspaces: impl FnOnce(&Path) -> Vec<PathBuf>) -> World {
         let folder = tempfile::tempdir().unwrap();
-        let options = Options {
+        let options = ServerOptions {
             listen: ([127, 0, 0, 1], 0).into(),
             data: folder.path().join("data"),
             hosts: Vec::new(),
@@ -596,13 +596,13 @@ impl World {
             health: Mutex::new(Loop::Ready),
         });
         let (url, link) = (server.url().to_owned(), server.sign_in_link().unwrap());
-        let stopper = server.stopper();
+        let stopper = server.stop_handle();
         let (ready, is_ready) = std::sync::mpsc::channel();
         let work = Arc::clone(&desk);
         let served = std::thread::spawn(move || {
             let begin = |publisher| {
                 *work.publisher.lock().unwrap() = Some(publisher);
-                Ok(Arc::clone(&work) as Arc<dyn Work>)
+                Ok(Arc::clone(&work) as Arc<dyn JobService>)
             };
             server.run(begin, move || ready.send(()).unwrap()).unwrap();
             // The desk and the server know each other.
@@ -649,25 +649,27 @@ impl World {
     }
 
     /// A person over TCP.
-    pub(crate) fn person(&self) -> Client {
-        Client::tcp(&self.url, Some(self.token()), Lang::En).unwrap()
+    pub(crate) fn person(&self) -> ApiClient {
+        ApiClient::for_url(&self.url, Some(self.token()), Lang::En).unwrap()
     }
 
-    pub(crate) fn with_token(&self, token: &str) -> Client {
-        Client::tcp(&self.url, Some(token.into()), Lang::En).unwrap()
+    pub(crate) fn with_token(&self, token: &str) -> ApiClient {
+        ApiClient::for_url(&self.url, Some(token.into()), Lang::En).unwrap()
     }
 
-    pub(crate) fn get(&self, path: &str) -> Answer {
-        self.person().ask("GET", path, None, &[]).unwrap()
+    pub(crate) fn get(&self, path: &str) -> HttpResponse {
+        self.person().send_request("GET", path, None, &[]).unwrap()
     }
 
-    pub(crate) fn post(&self, path: &str, body: &Value) -> Answer {
-        self.person().ask("POST", path, Some(body), &[]).unwrap()
+    pub(crate) fn post(&self, path: &str, body: &Value) -> HttpResponse {
+        self.person()
+            .send_request("POST", path, Some(body), &[])
+            .unwrap()
     }
 }
 
 /// The status and the code of an answer that is a refusal.
-pub(crate) fn refusal(answer: &Answer) -> (u16, String) {
+pub(crate) fn refusal(answer: &HttpResponse) -> (u16, String) {
     let code = answer.json()["error"]["code"].clone();
     (answer.status, code.as_str().unwrap_or_default().to_owned())
 }

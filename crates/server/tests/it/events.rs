@@ -2,7 +2,7 @@
 
 use crate::desk::World;
 use bowline_engine::machines::Timestamp;
-use bowline_server::work::Work as _;
+use bowline_server::job_service::JobService as _;
 use bowline_store::RetentionLimits;
 use serde_json::{Value, json};
 
@@ -18,14 +18,16 @@ fn tasks(world: &World, count: usize) -> Vec<String> {
 /// Events behind a number, until there are `count` that are kept.
 fn events(world: &World, path: &str, since: u64, count: usize) -> Vec<(u64, Value)> {
     let mut all = Vec::new();
-    let ended = world.person().events(path, Some(since), |name, id, data| {
-        let data: Value = serde_json::from_str(data).unwrap();
-        if name != "hello" {
-            assert_eq!(data["type"], name);
-            all.push((id.unwrap(), data));
-        }
-        all.len() < count
-    });
+    let ended = world
+        .person()
+        .stream_events(path, Some(since), |name, id, data| {
+            let data: Value = serde_json::from_str(data).unwrap();
+            if name != "hello" {
+                assert_eq!(data["type"], name);
+                all.push((id.unwrap(), data));
+            }
+            all.len() < count
+        });
     assert!(ended.unwrap().is_none());
     all
 }
@@ -51,7 +53,7 @@ fn what_happens_while_somebody_listens_is_told() {
     let client = world.person();
     let (heard, hears) = std::sync::mpsc::channel();
     let listening = std::thread::spawn(move || {
-        client.events("/api/events", None, |name, _, data| {
+        client.stream_events("/api/events", None, |name, _, data| {
             heard.send((name.to_owned(), data.to_owned())).unwrap();
             name == "hello"
         })
@@ -70,7 +72,7 @@ fn what_is_not_kept_any_more_is_said() {
         world.post(&format!("/api/tasks/{id}/cancel"), &json!({}));
         let gone = world
             .person()
-            .ask("DELETE", &format!("/api/tasks/{id}"), None, &[]);
+            .send_request("DELETE", &format!("/api/tasks/{id}"), None, &[]);
         assert!(gone.unwrap().status < 300);
     }
     let kept = RetentionLimits {
@@ -87,7 +89,7 @@ fn what_is_not_kept_any_more_is_said() {
     assert!(oldest > 1, "the store forgot nothing");
     let answer = world
         .person()
-        .events("/api/events", Some(0), |_, _, _| true)
+        .stream_events("/api/events", Some(0), |_, _, _| true)
         .unwrap()
         .unwrap();
     assert_eq!(answer.status, 410);

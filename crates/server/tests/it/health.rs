@@ -2,7 +2,7 @@
 
 use crate::desk::World;
 use bowline_runner::jobs::Outage;
-use bowline_server::work::Loop;
+use bowline_server::job_service::Loop;
 use bowline_store::Resource;
 use serde_json::json;
 

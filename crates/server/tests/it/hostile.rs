@@ -34,7 +34,8 @@ fn host(world: &World) -> &str {
 fn without_the_token_nothing_but_health_is_told() {
     let world = World::new();
     let nobody =
-        bowline_server::client::Client::tcp(&world.url, None, bowline_words::Lang::En).unwrap();
+        bowline_server::client::ApiClient::for_url(&world.url, None, bowline_words::Lang::En)
+            .unwrap();
     let wrong = world.with_token("0000").without_retries();
     for route in ROUTES
         .iter()
@@ -47,7 +48,10 @@ fn without_the_token_nothing_but_health_is_told() {
         let method = route.method.name();
         let body = json!({});
         let body = route.body.map(|_| &body);
-        let status = nobody.ask(method, &path, body, &[]).unwrap().status;
+        let status = nobody
+            .send_request(method, &path, body, &[])
+            .unwrap()
+            .status;
         match route.access {
             // A word that was never given out opens nothing.
             Access::Open if path.starts_with("/api/actions/") => assert_eq!(status, 404, "{path}"),
@@ -56,7 +60,12 @@ fn without_the_token_nothing_but_health_is_told() {
         }
     }
     let statuses: Vec<u16> = (0..40)
-        .map(|_| wrong.ask("GET", "/api/stats", None, &[]).unwrap().status)
+        .map(|_| {
+            wrong
+                .send_request("GET", "/api/stats", None, &[])
+                .unwrap()
+                .status
+        })
         .collect();
     assert!(statuses[..10].iter().all(|it| *it == 401), "{statuses:?}");
     assert!(
@@ -77,16 +86,22 @@ fn an_agent_reads_and_reports_and_does_nothing_of_a_person() {
             .replace(['{', '}'], "")
             .replace("kind", "thinking");
         let answer = agent
-            .ask(route.method.name(), &path, Some(&json!({})), &[])
+            .send_request(route.method.name(), &path, Some(&json!({})), &[])
             .unwrap();
         assert_eq!(answer.status, 403, "{path}");
         assert_eq!(answer.json()["error"]["code"], "needs_person", "{path}");
     }
     assert_eq!(
-        agent.ask("GET", "/api/tasks", None, &[]).unwrap().status,
+        agent
+            .send_request("GET", "/api/tasks", None, &[])
+            .unwrap()
+            .status,
         200
     );
-    let session = agent.ask("GET", "/api/session", None, &[]).unwrap().json();
+    let session = agent
+        .send_request("GET", "/api/session", None, &[])
+        .unwrap()
+        .json();
     assert_eq!(
         (session["role"].clone(), session["taskId"].clone()),
         (json!("agent"), json!("task_agent"))
@@ -112,7 +127,7 @@ fn an_agent_reads_its_own_task_and_those_it_depends_on() {
     world.desk.put("task_reviewed", &reviewed);
     let review = reviewed.open_review().unwrap().id.clone();
     let agent = world.with_token(AGENT_TOKEN);
-    let ask = |path: &str| agent.ask("GET", path, None, &[]).unwrap();
+    let ask = |path: &str| agent.send_request("GET", path, None, &[]).unwrap();
     let of_task = ROUTES
         .iter()
         .filter(|route| route.access == Access::Read && route.path.starts_with("/api/tasks/{id}"));
@@ -175,7 +190,7 @@ fn an_agent_reads_its_own_task_and_those_it_depends_on() {
     assert!(good && !told.to_string().contains("task_other"), "{told}");
     // Events of others are not told.
     let mut heard = Vec::new();
-    let streamed = agent.events("/api/events", Some(0), |name, _, data| {
+    let streamed = agent.stream_events("/api/events", Some(0), |name, _, data| {
         let data: Value = serde_json::from_str(data).unwrap_or_default();
         if name != "hello" {
             heard.push(data["taskId"].as_str().unwrap_or_default().to_owned());
@@ -196,7 +211,9 @@ fn two_servers_on_one_host_do_not_sign_each_other_out() {
     let mut jar: BTreeMap<String, String> = BTreeMap::new();
     for world in &worlds {
         let body = json!({ "token": world.token() });
-        let signed = world.person().ask("POST", "/api/session", Some(&body), &[]);
+        let signed = world
+            .person()
+            .send_request("POST", "/api/session", Some(&body), &[]);
         let signed = signed.unwrap();
         let cookie = signed.header("set-cookie").unwrap();
         let (name, value) = cookie.split(';').next().unwrap().split_once('=').unwrap();
@@ -416,11 +433,14 @@ fn thousands_of_listeners() {
         }
         if index % 250 == 0 {
             let begun = Instant::now();
-            let client = bowline_server::client::Client::of_data(
+            let client = bowline_server::client::ApiClient::for_data_folder(
                 &world.folder.path().join("data"),
                 bowline_words::Lang::En,
             );
-            let answer = client.unwrap().ask("GET", "/healthz", None, &[]).unwrap();
+            let answer = client
+                .unwrap()
+                .send_request("GET", "/healthz", None, &[])
+                .unwrap();
             assert_eq!(answer.status, 200);
             assert!(begun.elapsed() < Duration::from_secs(5));
         }
@@ -472,7 +492,7 @@ fn what_is_not_there_and_the_wrong_method_are_said_in_json() {
     assert_eq!(refusal(&lost), (404, "no_route".into()));
     let wrong = world
         .person()
-        .ask("PUT", "/api/tasks", Some(&json!({})), &[])
+        .send_request("PUT", "/api/tasks", Some(&json!({})), &[])
         .unwrap();
     assert_eq!(refusal(&wrong), (405, "wrong_method".into()));
     assert_eq!(wrong.header("allow"), Some("GET, POST"));
@@ -499,7 +519,7 @@ fn what_is_not_there_and_the_wrong_method_are_said_in_json() {
         let body = Some(&body).filter(|_| route.method != Method::Get);
         let answer = world
             .person()
-            .ask(route.method.name(), &path, body, &[])
+            .send_request(route.method.name(), &path, body, &[])
             .unwrap();
         assert_eq!(
             answer.status,

@@ -2,7 +2,7 @@
 
 use crate::desk::{AGENT_TOKEN, World};
 use bowline_engine::machines::job::{Command, Job, JobKind};
-use bowline_server::client::{Answer, Client};
+use bowline_server::client::{ApiClient, HttpResponse};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -11,13 +11,15 @@ const HEADERS: [(&str, &str); 2] = [
     ("MCP-Protocol-Version", "2025-11-25"),
 ];
 
-fn asked(client: &Client, method: &str, params: Value) -> Answer {
+fn asked(client: &ApiClient, method: &str, params: Value) -> HttpResponse {
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-    client.ask("POST", "/mcp", Some(&body), &HEADERS).unwrap()
+    client
+        .send_request("POST", "/mcp", Some(&body), &HEADERS)
+        .unwrap()
 }
 
 /// The body of an answer, whether it came as JSON or as the one event of a stream.
-fn told(answer: &Answer) -> Value {
+fn told(answer: &HttpResponse) -> Value {
     assert_eq!(
         answer.status,
         200,
@@ -35,7 +37,7 @@ fn told(answer: &Answer) -> Value {
     }
 }
 
-pub(crate) fn called(client: &Client, tool: &str, arguments: Value) -> (bool, Value) {
+pub(crate) fn called(client: &ApiClient, tool: &str, arguments: Value) -> (bool, Value) {
     let answer = asked(
         client,
         "tools/call",
@@ -48,7 +50,7 @@ pub(crate) fn called(client: &Client, tool: &str, arguments: Value) -> (bool, Va
     (good, serde_json::from_str(text).unwrap())
 }
 
-fn names(client: &Client) -> Vec<String> {
+fn names(client: &ApiClient) -> Vec<String> {
     let listed = told(&asked(client, "tools/list", json!({})));
     let tools = listed["result"]["tools"].as_array().unwrap().clone();
     let name = |tool: &Value| tool["name"].as_str().unwrap().to_owned();
@@ -93,7 +95,7 @@ fn a_person_has_the_tools_of_a_person_in_a_workspace() {
     );
     assert!(!good && told["error"]["code"] == "bad_input", "{told}");
     let named = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {} });
-    let lost = person.ask("POST", "/mcp?workspace=ws_none", Some(&named), &HEADERS);
+    let lost = person.send_request("POST", "/mcp?workspace=ws_none", Some(&named), &HEADERS);
     assert_eq!(lost.unwrap().status, 404);
 }
 
@@ -113,7 +115,7 @@ fn the_newer_generation_is_served_too() {
     ];
     let answer = world
         .person()
-        .ask("POST", "/mcp", Some(&body), &headers)
+        .send_request("POST", "/mcp", Some(&body), &headers)
         .unwrap();
     let told = told(&answer);
     let versions = told["result"]["supportedVersions"].as_array().unwrap();
@@ -125,7 +127,7 @@ fn nobody_gets_nothing_and_an_agent_is_no_person() {
     let world = world();
     let wrong = asked(&world.with_token("guessed"), "tools/list", json!({}));
     assert_eq!(wrong.status, 401);
-    let client = Client::tcp(&world.url, None, bowline_words::Lang::En).unwrap();
+    let client = ApiClient::for_url(&world.url, None, bowline_words::Lang::En).unwrap();
     assert_eq!(asked(&client, "tools/list", json!({})).status, 401);
     let job = Job {
         title: "Shop".into(),
@@ -177,13 +179,13 @@ fn nobody_gets_nothing_and_an_agent_is_no_person() {
 fn what_is_no_message_is_refused() {
     let world = world();
     let person = world.person();
-    let get = person.ask("GET", "/mcp", None, &HEADERS).unwrap();
+    let get = person.send_request("GET", "/mcp", None, &HEADERS).unwrap();
     assert_eq!(get.status, 405);
     let big = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": { "x": "y".repeat(2 << 20) } });
-    let big = person.ask("POST", "/mcp", Some(&big), &HEADERS);
+    let big = person.send_request("POST", "/mcp", Some(&big), &HEADERS);
     assert!(big.is_err() || big.is_ok_and(|answer| answer.status == 413));
     let odd = person
-        .ask("POST", "/mcp", Some(&json!([1, 2])), &HEADERS)
+        .send_request("POST", "/mcp", Some(&json!([1, 2])), &HEADERS)
         .unwrap();
     assert!((400..500).contains(&odd.status), "{}", odd.status);
 }

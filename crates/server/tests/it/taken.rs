@@ -109,7 +109,7 @@ fn an_agent_begins_and_brings_back_nothing() {
     for verb in verbs {
         let body = json!({"id": "1", "code": "x", "text": "x"});
         let seen = [("if-match", "1")];
-        let answer = agent.ask("POST", &format!("{path}/{verb}"), Some(&body), &seen);
+        let answer = agent.send_request("POST", &format!("{path}/{verb}"), Some(&body), &seen);
         let answer = answer.unwrap();
         assert_eq!(answer.json()["error"]["code"], "needs_person", "{verb}");
         assert_eq!(answer.status, 403, "{verb}");
@@ -139,7 +139,9 @@ fn an_earlier_version_comes_back_unless_the_file_has_moved_on() {
     assert_eq!(refused(&world, &restore, &body), (400, "bad_input".into()));
     // Somebody else was quicker.
     let seen = [("if-match", "2")];
-    let late = world.person().ask("POST", &restore, Some(&body), &seen);
+    let late = world
+        .person()
+        .send_request("POST", &restore, Some(&body), &seen);
     let late = late.unwrap();
     assert_eq!(
         (late.status, &late.json()["error"]["code"]),
@@ -149,7 +151,7 @@ fn an_earlier_version_comes_back_unless_the_file_has_moved_on() {
     let start = format!("{path}/start");
     let late = world
         .person()
-        .ask("POST", &start, Some(&json!({"id": "planning"})), &seen);
+        .send_request("POST", &start, Some(&json!({"id": "planning"})), &seen);
     assert_eq!(late.unwrap().json()["error"]["code"], "changed");
     let back = back(&world, &path, "restore", body);
     assert_eq!(

@@ -33,7 +33,7 @@ impl Walk {
     fn agent(&mut self, verb: &str, body: &Value) -> Value {
         let client = self.world.with_token(AGENT_TOKEN);
         let path = format!("/api/agent/{verb}");
-        let answer = client.ask("POST", &path, Some(body), &[]).unwrap();
+        let answer = client.send_request("POST", &path, Some(body), &[]).unwrap();
         assert_eq!(answer.status, 200, "{verb}: {}", answer.json());
         self.look()
     }
@@ -203,7 +203,7 @@ fn a_decision_about_an_older_version_is_refused() {
         let body = json!({"title": "c"});
         world
             .person()
-            .ask(
+            .send_request(
                 "PATCH",
                 &path,
                 Some(&body),

@@ -8,7 +8,7 @@ use bowline_engine::operations::develop::DevelopRun;
 use bowline_engine::operations::memory::{MemoryFolder, NewStep, NewTask};
 use bowline_engine::operations::orchestrate::{Orchestration, OrchestrationOptions};
 use bowline_engine::operations::thinking::ThinkingRun;
-use bowline_server::client::Client;
+use bowline_server::client::ApiClient;
 use bowline_words::Lang;
 use serde_json::{Value, json};
 
@@ -65,7 +65,7 @@ fn a_hand_edit_is_told() {
     let client = world.person();
     let (heard, hears) = std::sync::mpsc::channel();
     let listening = std::thread::spawn(move || {
-        client.events("/api/events", None, |name, _, data| {
+        client.stream_events("/api/events", None, |name, _, data| {
             heard.send((name.to_owned(), data.to_owned())).unwrap();
             name != "workspace"
         })
@@ -176,9 +176,9 @@ fn a_damaged_file_says_why_and_what_to_do() {
     let (world, id) = with_run();
     let file = world.project().join("thinking_state.json");
     std::fs::write(file, "{ \"task_id\": ").unwrap();
-    let korean = Client::tcp(&world.url, Some(world.token()), Lang::Ko).unwrap();
+    let korean = ApiClient::for_url(&world.url, Some(world.token()), Lang::Ko).unwrap();
     let path = format!("/api/workspaces/{id}/thinking");
-    let one = korean.ask("GET", &path, None, &[]).unwrap().json()["items"][0].clone();
+    let one = korean.send_request("GET", &path, None, &[]).unwrap().json()["items"][0].clone();
     assert_eq!(one["status"], Value::Null);
     assert_eq!(one["findings"][0]["severity"], "fatal");
     let said = one["findings"][0]["message"].as_str().unwrap();
@@ -195,7 +195,9 @@ pub(crate) fn back(world: &World, path: &str, verb: &str, body: Value) -> Value 
     let version = named.unwrap()["version"].to_string();
     let path = format!("{path}/{verb}");
     let seen = [("if-match", version.as_str())];
-    let answer = world.person().ask("POST", &path, Some(&body), &seen);
+    let answer = world
+        .person()
+        .send_request("POST", &path, Some(&body), &seen);
     let answer = answer.unwrap();
     assert_eq!(answer.status, 200, "{verb}: {}", answer.json());
     answer.json()

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// Numbers of failures since the process started.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Failed {
+pub struct FailureCounts {
     /// Steps dropped because their task had been removed.
     pub dropped_steps: u64,
     /// Restarts of the dispatcher.
@@ -25,15 +25,15 @@ pub struct Failed {
 }
 
 /// Access to jobs and to the dispatcher that decides about them.
-pub trait Work: Send + Sync + 'static {
+pub trait JobService: Send + Sync + 'static {
     /// Returns the store of the jobs.
     fn store(&self) -> Arc<dyn Store>;
 
     /// Returns the time of the dispatcher's clock.
-    fn now(&self) -> Timestamp;
+    fn current_time(&self) -> Timestamp;
 
     /// Submits a request; returns after the decision is durable.
-    fn ask(&self, asked: SubmittedRequest) -> Result<JobResponse, RequestError>;
+    fn submit_request(&self, asked: SubmittedRequest) -> Result<JobResponse, RequestError>;
 
     /// Returns task and attempt of an agent's token, while that attempt is the current one.
     fn agent_token(&self, text: &str) -> Option<(String, u32)>;
@@ -44,7 +44,7 @@ pub trait Work: Send + Sync + 'static {
     }
 
     /// Returns the folder a job works in, once there is one.
-    fn workspace(&self, row: &JobRow) -> Option<PathBuf>;
+    fn workspace_folder(&self, row: &JobRow) -> Option<PathBuf>;
 
     /// Returns the task whose use of the folder a pending one waits for.
     fn workspace_held_by(&self, _row: &JobRow) -> Option<String> {
@@ -52,7 +52,7 @@ pub trait Work: Send + Sync + 'static {
     }
 
     /// Returns the log files of a job's attempts, the oldest first.
-    fn logs(&self, row: &JobRow) -> Vec<PathBuf>;
+    fn log_files(&self, row: &JobRow) -> Vec<PathBuf>;
 
     /// Returns the error log of a failed task, once it is written.
     fn error_log(&self, _row: &JobRow) -> Option<PathBuf> {
@@ -60,34 +60,34 @@ pub trait Work: Send + Sync + 'static {
     }
 
     /// Checks whether the process of the current attempt is alive.
-    fn alive(&self, row: &JobRow) -> bool;
+    fn is_alive(&self, row: &JobRow) -> bool;
 
     /// Returns the id of that process.
-    fn pid(&self, _row: &JobRow) -> Option<i32> {
+    fn process_id(&self, _row: &JobRow) -> Option<i32> {
         None
     }
 
     /// Returns the conversation from an index on.
-    fn conversation(&self, row: &JobRow, from: u64, limit: usize) -> Vec<Utterance>;
+    fn conversation_entries(&self, row: &JobRow, from: u64, limit: usize) -> Vec<Utterance>;
 
     /// Returns secret values of a job, in clear text: the ZIP leaves out files that contain one.
-    fn secrets(&self, row: &JobRow) -> Vec<String>;
+    fn secret_values(&self, row: &JobRow) -> Vec<String>;
 
     /// Returns the changes between the start of a phase and the state under review; the error is a
     /// reason to show.
-    fn diff(&self, row: &JobRow, review: &ReviewRow) -> Result<ReviewChanges, String>;
+    fn review_changes(&self, row: &JobRow, review: &ReviewRow) -> Result<ReviewChanges, String>;
 
     /// Returns the configured task types.
-    fn types(&self) -> Vec<TaskType>;
+    fn task_types(&self) -> Vec<TaskType>;
 
     /// Returns the agents that can be started.
-    fn agents(&self) -> Vec<AgentPreset>;
+    fn agent_presets(&self) -> Vec<AgentPreset>;
 
     /// Returns the number of agents that may run at once, and that run now.
-    fn slots(&self) -> (u32, u32);
+    fn slot_counts(&self) -> (u32, u32);
 
     /// Reloads the settings; invalid ones change nothing.
-    fn reload(&self) -> Result<(), ServeTrouble> {
+    fn reload_settings(&self) -> Result<(), ServeTrouble> {
         Ok(())
     }
 
@@ -97,17 +97,17 @@ pub trait Work: Send + Sync + 'static {
     }
 
     /// Returns the state of the dispatcher.
-    fn health(&self) -> Loop {
+    fn dispatcher_health(&self) -> Loop {
         Loop::Ready
     }
 
     /// Returns numbers of failures since the process started.
-    fn failures(&self) -> Failed {
-        Failed::default()
+    fn failure_counts(&self) -> FailureCounts {
+        FailureCounts::default()
     }
 
     /// Inspects (`None`), starts (`true`) or stops (`false`) the app of a task.
-    fn app(&self, row: &JobRow, order: Option<bool>) -> Result<TaskApp, RequestError>;
+    fn control_app(&self, row: &JobRow, order: Option<bool>) -> Result<TaskApp, RequestError>;
 
     /// Seals an action of a person into a token; `None` if that is not possible.
     fn seal_action(&self, _action: &str) -> Option<String> {

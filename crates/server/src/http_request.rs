@@ -1,7 +1,7 @@
 //! An authenticated request, and the responses that handlers build.
 
 use crate::auth::Caller;
-use crate::problem::Problem;
+use crate::error::ApiError;
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 use bowline_formats::rest::read_body;
@@ -17,10 +17,10 @@ use std::task::{Context, Poll};
 use tokio::sync::mpsc;
 
 /// Maximum length of an idempotency key in bytes.
-const REQUEST_ID_MAX: usize = 100;
+const IDEMPOTENCY_KEY_BYTES_MAX: usize = 100;
 
 /// An authenticated request.
-pub(crate) struct Call {
+pub(crate) struct ApiRequest {
     pub(crate) route: &'static Route,
     pub(crate) params: Vec<(String, String)>,
     pub(crate) query: Vec<(String, String)>,
@@ -30,14 +30,14 @@ pub(crate) struct Call {
     pub(crate) lang: Lang,
 }
 
-impl Call {
+impl ApiRequest {
     /// Returns a path parameter. The table of routes names it, so it is present.
-    pub(crate) fn param(&self, name: &str) -> &str {
+    pub(crate) fn path_param(&self, name: &str) -> &str {
         let found = self.params.iter().find(|(known, _)| known == name);
         found.map_or("", |(_, value)| value)
     }
 
-    pub(crate) fn query(&self, name: &str) -> Option<&str> {
+    pub(crate) fn query_param(&self, name: &str) -> Option<&str> {
         let found = self.query.iter().find(|(known, _)| known == name);
         found
             .map(|(_, value)| value.as_str())
@@ -45,11 +45,11 @@ impl Call {
     }
 
     /// Parses a number from the query string.
-    pub(crate) fn number<T: std::str::FromStr>(
+    pub(crate) fn query_number<T: std::str::FromStr>(
         &self,
         name: &'static str,
-    ) -> Result<Option<T>, Problem> {
-        let Some(value) = self.query(name) else {
+    ) -> Result<Option<T>, ApiError> {
+        let Some(value) = self.query_param(name) else {
             return Ok(None);
         };
         let wrong = || ServerNo::NotInQuery {
@@ -60,17 +60,17 @@ impl Call {
     }
 
     /// Parses the body; an absent body is `{}`.
-    pub(crate) fn body<T: DeserializeOwned>(&self) -> Result<T, Problem> {
-        read_body(&self.body).map_err(|fault| Problem::No(ServerNo::BadBody { fault }))
+    pub(crate) fn parse_body<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
+        read_body(&self.body).map_err(|fault| ApiError::Server(ServerNo::BadBody { fault }))
     }
 
     /// Returns the idempotency key. Agents have a separate set of keys per attempt.
-    pub(crate) fn request_id(&self) -> Result<Option<String>, Problem> {
+    pub(crate) fn idempotency_key(&self) -> Result<Option<String>, ApiError> {
         let Some(value) = self.headers.get("idempotency-key") else {
             return Ok(None);
         };
         match value.to_str() {
-            Ok(text) if !text.is_empty() && text.len() <= REQUEST_ID_MAX => {
+            Ok(text) if !text.is_empty() && text.len() <= IDEMPOTENCY_KEY_BYTES_MAX => {
                 Ok(Some(match &self.caller {
                     Caller::Agent { task, attempt } => format!("{task}\n{attempt}\n{text}"),
                     Caller::Nobody | Caller::Person | Caller::Reader | Caller::AgentReader(_) => {
@@ -83,7 +83,7 @@ impl Call {
     }
 
     /// Returns the version that the caller has seen, from `If-Match`.
-    pub(crate) fn version(&self) -> Result<Option<u64>, Problem> {
+    pub(crate) fn expected_version(&self) -> Result<Option<u64>, ApiError> {
         let Some(value) = self.headers.get(header::IF_MATCH) else {
             return Ok(None);
         };
@@ -98,50 +98,50 @@ impl Call {
     }
 }
 
-pub(crate) fn bad_header(name: &'static str) -> Problem {
-    Problem::No(ServerNo::NotInQuery {
+pub(crate) fn bad_header(name: &'static str) -> ApiError {
+    ApiError::Server(ServerNo::NotInQuery {
         name,
         value: "…".into(),
     })
 }
 
 /// The result of a handler.
-pub(crate) type Reply = Result<Response<Body>, Problem>;
+pub(crate) type HandlerResult = Result<Response<Body>, ApiError>;
 
 /// Builds a JSON response with the status of the route.
-pub(crate) fn json(call: &Call, value: &impl Serialize) -> Reply {
-    let bytes = serde_json::to_vec(value).map_err(|error| Problem::internal(&error))?;
+pub(crate) fn respond_json(call: &ApiRequest, value: &impl Serialize) -> HandlerResult {
+    let bytes = serde_json::to_vec(value).map_err(|error| ApiError::internal(&error))?;
     let mut response = Response::new(Body::from(bytes));
     *response.status_mut() = StatusCode::from_u16(call.route.status).unwrap_or(StatusCode::OK);
-    set(&mut response, header::CONTENT_TYPE, "application/json");
+    set_header(&mut response, header::CONTENT_TYPE, "application/json");
     Ok(response)
 }
 
 /// Builds an empty response with the status of the route.
-pub(crate) fn empty(call: &Call) -> Reply {
+pub(crate) fn respond_empty(call: &ApiRequest) -> HandlerResult {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::from_u16(call.route.status).unwrap_or(StatusCode::OK);
     Ok(response)
 }
 
 /// Builds a response with a body of this content type.
-pub(crate) fn bytes(content_type: &'static str, bytes: impl Into<Body>) -> Response<Body> {
+pub(crate) fn bytes_response(content_type: &'static str, bytes: impl Into<Body>) -> Response<Body> {
     let mut response = Response::new(bytes.into());
-    set(&mut response, header::CONTENT_TYPE, content_type);
+    set_header(&mut response, header::CONTENT_TYPE, content_type);
     response
 }
 
 /// Sets a header; does nothing if the value is not a valid one.
-pub(crate) fn set(response: &mut Response<Body>, name: HeaderName, value: &str) {
+pub(crate) fn set_header(response: &mut Response<Body>, name: HeaderName, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         response.headers_mut().insert(name, value);
     }
 }
 
 /// A streamed body, fed through a channel.
-pub(crate) struct Piped(pub(crate) mpsc::Receiver<Bytes>);
+pub(crate) struct ChannelBody(pub(crate) mpsc::Receiver<Bytes>);
 
-impl hyper::body::Body for Piped {
+impl hyper::body::Body for ChannelBody {
     type Data = Bytes;
     type Error = Infallible;
 

@@ -12,60 +12,60 @@ use bowline_words::message::{JobNo, ServerNo, ServerThing, Status};
 
 /// An error of a request.
 #[derive(Debug)]
-pub(crate) enum Problem {
+pub(crate) enum ApiError {
     /// An error of the server itself.
-    No(ServerNo),
+    Server(ServerNo),
     /// A refusal by the rules of jobs.
-    Refused(Refusal),
+    JobRefusal(Refusal),
     /// An error of an operation on a state file.
     Engine(Error),
     /// A refusal by the run that owns a state file.
-    Run(SocketError),
+    RunRefusal(SocketError),
 }
 
-impl From<ServerNo> for Problem {
+impl From<ServerNo> for ApiError {
     fn from(no: ServerNo) -> Self {
-        Problem::No(no)
+        ApiError::Server(no)
     }
 }
 
-impl From<Error> for Problem {
+impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
-        Problem::Engine(error)
+        ApiError::Engine(error)
     }
 }
 
-impl Problem {
+impl ApiError {
     /// Returns the error for an unknown id.
     pub(crate) fn no_such(what: ServerThing, id: &str) -> Self {
         let id = id.chars().take(80).collect();
-        Problem::No(ServerNo::NoSuch { what, id })
+        ApiError::Server(ServerNo::NoSuch { what, id })
     }
 
     /// Logs an unexpected error and returns an internal one.
     pub(crate) fn internal(error: &dyn std::fmt::Display) -> Self {
         tracing::error!(%error, "request failed");
-        Problem::No(ServerNo::Internal)
+        ApiError::Server(ServerNo::Internal)
     }
 
     /// Returns the stable error code.
     pub(crate) fn code(&self) -> &str {
         match self {
-            Problem::No(no) => code_and_status(no).0,
-            Problem::Refused(refusal) => refusal.code(),
-            Problem::Engine(error) => error.code(),
-            Problem::Run(refused) => &refused.code,
+            ApiError::Server(no) => code_and_status(no).0,
+            ApiError::JobRefusal(refusal) => refusal.code(),
+            ApiError::Engine(error) => error.code(),
+            ApiError::RunRefusal(refused) => &refused.code,
         }
     }
 
     pub(crate) fn status(&self) -> StatusCode {
         match self {
-            Problem::No(no) => code_and_status(no).1,
-            Problem::Refused(Refusal::Unknown { .. }) => StatusCode::NOT_FOUND,
+            ApiError::Server(no) => code_and_status(no).1,
+            ApiError::JobRefusal(Refusal::Unknown { .. }) => StatusCode::NOT_FOUND,
             // The same status as without a run.
-            Problem::Run(refused) if refused.code == "no_task" => StatusCode::NOT_FOUND,
-            Problem::Refused(_) | Problem::Run(_) => StatusCode::CONFLICT,
-            Problem::Engine(error) => match error.exit_class() {
+            ApiError::RunRefusal(refused) if refused.code == "no_task" => StatusCode::NOT_FOUND,
+            ApiError::JobRefusal(_) | ApiError::RunRefusal(_) => StatusCode::CONFLICT,
+            ApiError::Engine(error) => match error.exit_class() {
                 ExitClass::Refused | ExitClass::Locked | ExitClass::Damaged => StatusCode::CONFLICT,
                 ExitClass::Usage => StatusCode::BAD_REQUEST,
                 ExitClass::NotFound => StatusCode::NOT_FOUND,
@@ -75,12 +75,12 @@ impl Problem {
     }
 
     /// Renders message, hint and details in a language.
-    pub(crate) fn told(&self, lang: Lang) -> ErrorTold {
+    pub(crate) fn render_detail(&self, lang: Lang) -> ErrorTold {
         let (message, hint) = match self {
-            Problem::No(no) => no.say(lang),
-            Problem::Refused(refusal) => job_no(refusal).say(lang),
-            Problem::Engine(error) => error.render_message(lang),
-            Problem::Run(refused) => (refused.message.clone(), refused.hint.clone()),
+            ApiError::Server(no) => no.say(lang),
+            ApiError::JobRefusal(refusal) => job_message(refusal).say(lang),
+            ApiError::Engine(error) => error.render_message(lang),
+            ApiError::RunRefusal(refused) => (refused.message.clone(), refused.hint.clone()),
         };
         let mut told = ErrorTold {
             code: self.code().into(),
@@ -89,26 +89,29 @@ impl Problem {
             ..ErrorTold::default()
         };
         match self {
-            Problem::No(ServerNo::UnknownType { name, known }) => {
+            ApiError::Server(ServerNo::UnknownType { name, known }) => {
                 told.valid_types = known.split(", ").map(str::to_owned).collect();
-                told.suggestion = nearest(name, &told.valid_types);
+                told.suggestion = nearest_word(name, &told.valid_types);
             }
-            Problem::No(ServerNo::NearMiss { suggestion, .. }) => {
+            ApiError::Server(ServerNo::NearMiss { suggestion, .. }) => {
                 told.suggestion = Some(suggestion.clone());
             }
-            Problem::No(ServerNo::EventGone { oldest, .. }) => told.oldest = Some(*oldest),
-            Problem::Refused(Refusal::NotAllowed { allowed, .. }) => {
+            ApiError::Server(ServerNo::EventGone { oldest, .. }) => told.oldest = Some(*oldest),
+            ApiError::JobRefusal(Refusal::NotAllowed { allowed, .. }) => {
                 told.allowed_actions = allowed.iter().map(|it| it.name().to_owned()).collect();
             }
-            Problem::No(_) | Problem::Refused(_) | Problem::Engine(_) | Problem::Run(_) => {}
+            ApiError::Server(_)
+            | ApiError::JobRefusal(_)
+            | ApiError::Engine(_)
+            | ApiError::RunRefusal(_) => {}
         }
         told
     }
 
     /// Builds the error response.
-    pub(crate) fn response(&self, lang: Lang) -> Response<Body> {
+    pub(crate) fn to_response(&self, lang: Lang) -> Response<Body> {
         let body = ErrorBody {
-            error: self.told(lang),
+            error: self.render_detail(lang),
         };
         let text = serde_json::to_vec(&body).unwrap_or_default();
         let mut response = Response::new(Body::from(text));
@@ -117,8 +120,8 @@ impl Problem {
         let json = HeaderValue::from_static("application/json");
         headers.insert(header::CONTENT_TYPE, json);
         let wait = match self {
-            Problem::No(ServerNo::TooManyRequests { seconds }) => Some(*seconds),
-            Problem::No(
+            ApiError::Server(ServerNo::TooManyRequests { seconds }) => Some(*seconds),
+            ApiError::Server(
                 ServerNo::TooManyConnections
                 | ServerNo::Draining
                 | ServerNo::Starting
@@ -126,12 +129,15 @@ impl Problem {
                 | ServerNo::Exhausted
                 | ServerNo::StoreDown,
             ) => Some(1),
-            Problem::No(_) | Problem::Refused(_) | Problem::Engine(_) | Problem::Run(_) => None,
+            ApiError::Server(_)
+            | ApiError::JobRefusal(_)
+            | ApiError::Engine(_)
+            | ApiError::RunRefusal(_) => None,
         };
         if let Some(seconds) = wait {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
-        if let Problem::No(ServerNo::WrongMethod { allowed, .. }) = self
+        if let ApiError::Server(ServerNo::WrongMethod { allowed, .. }) = self
             && let Ok(allowed) = HeaderValue::from_str(allowed)
         {
             headers.insert(header::ALLOW, allowed);
@@ -190,7 +196,7 @@ fn code_and_status(no: &ServerNo) -> (&'static str, StatusCode) {
 }
 
 /// Converts a refusal of the job machine to a message.
-fn job_no(refusal: &Refusal) -> JobNo {
+fn job_message(refusal: &Refusal) -> JobNo {
     match refusal {
         Refusal::NotAllowed {
             command: "cancel",
@@ -221,16 +227,16 @@ fn job_no(refusal: &Refusal) -> JobNo {
         Refusal::WorkspaceBusy { by } => JobNo::WorkspaceBusy { by: by.clone() },
         Refusal::StaleAttempt { .. } | Refusal::StaleVerification { .. } => JobNo::Stale,
         Refusal::Unknown { what, id } => JobNo::Unknown {
-            what: subject(*what),
+            what: subject_thing(*what),
             id: id.clone(),
         },
         Refusal::Settled { what, id, status } => JobNo::Settled {
-            what: subject(*what),
+            what: subject_thing(*what),
             id: id.clone(),
             status,
         },
         Refusal::Empty { what } => JobNo::Empty {
-            what: subject(*what),
+            what: subject_thing(*what),
         },
         Refusal::NotAnOption { answer, options } => JobNo::NotAnOption {
             answer: answer.clone(),
@@ -250,7 +256,7 @@ fn job_no(refusal: &Refusal) -> JobNo {
     }
 }
 
-fn subject(subject: JobRefusalSubject) -> ServerThing {
+fn subject_thing(subject: JobRefusalSubject) -> ServerThing {
     match subject {
         JobRefusalSubject::Review => ServerThing::Review,
         JobRefusalSubject::Question => ServerThing::Question,
@@ -264,7 +270,7 @@ fn subject(subject: JobRefusalSubject) -> ServerThing {
 }
 
 /// Returns the most similar known word, if one is similar enough.
-fn nearest(word: &str, known: &[String]) -> Option<String> {
+fn nearest_word(word: &str, known: &[String]) -> Option<String> {
     let alike = |known: &str| {
         let length = known.chars().count().max(word.chars().count()).max(1);
         100 - strsim::levenshtein(word, known).min(length) * 100 / length
@@ -280,9 +286,9 @@ mod tests {
     #[test]
     fn a_refusal_of_a_job_keeps_its_words_and_is_korean() {
         for what in JobRefusalSubject::ALL {
-            let (message, _) = job_no(&Refusal::Empty { what }).say(Lang::En);
+            let (message, _) = job_message(&Refusal::Empty { what }).say(Lang::En);
             assert_eq!(message, Refusal::Empty { what }.to_string());
-            let told = subject(what).say(Lang::Ko);
+            let told = subject_thing(what).say(Lang::Ko);
             assert!(told.chars().all(|it| it == ' ' || it > '가'), "{told}");
         }
     }

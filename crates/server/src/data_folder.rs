@@ -32,14 +32,14 @@ impl DataFolder {
             .recursive(true)
             .mode(0o700)
             .create(path);
-        made.map_err(|error| trouble(path, &error))?;
+        made.map_err(|error| file_trouble(path, &error))?;
         Ok(DataFolder {
             path: path.to_owned(),
         })
     }
 
     /// Returns the path of a file in the folder.
-    pub fn file(&self, name: &str) -> PathBuf {
+    pub fn file_path(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
@@ -49,21 +49,21 @@ impl DataFolder {
 
     /// Returns the token; creates it at the first start. A token file that others can read is
     /// refused: the token may be known to them.
-    pub fn token(&self) -> Result<String, ServeTrouble> {
-        let path = self.file(TOKEN_FILE);
+    pub fn read_or_create_token(&self) -> Result<String, ServeTrouble> {
+        let path = self.file_path(TOKEN_FILE);
         match read_secret(&path) {
             Ok(token) => return Ok(token),
             Err(SecretError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error.at(&path)),
+            Err(error) => return Err(error.into_trouble(&path)),
         }
-        let token = random().map_err(|error| trouble(&path, &error))?;
-        write_secret(&path, &token).map_err(|error| trouble(&path, &error))?;
+        let token = random_secret().map_err(|error| file_trouble(&path, &error))?;
+        write_secret(&path, &token).map_err(|error| file_trouble(&path, &error))?;
         Ok(token)
     }
 
     /// Records the server's address, for commands of this user.
     pub(crate) fn record_address(&self, url: &str) -> Result<(), ServeTrouble> {
-        let path = self.file(ADDRESS_FILE);
+        let path = self.file_path(ADDRESS_FILE);
         let written = OpenOptions::new()
             .write(true)
             .create(true)
@@ -71,7 +71,7 @@ impl DataFolder {
             .mode(0o600)
             .open(&path)
             .and_then(|mut file| file.write_all(format!("{url}\n").as_bytes()));
-        written.map_err(|error| trouble(&path, &error))
+        written.map_err(|error| file_trouble(&path, &error))
     }
 }
 
@@ -80,15 +80,15 @@ impl DataFolder {
 pub enum SecretError {
     Io(io::Error),
     /// Other users can read the file.
-    Open,
+    ReadableByOthers,
 }
 
 impl SecretError {
     /// Converts the error to a message about this file.
-    pub fn at(self, path: &Path) -> ServeTrouble {
+    pub fn into_trouble(self, path: &Path) -> ServeTrouble {
         match self {
-            SecretError::Io(error) => trouble(path, &error),
-            SecretError::Open => ServeTrouble::OpenToOthers {
+            SecretError::Io(error) => file_trouble(path, &error),
+            SecretError::ReadableByOthers => ServeTrouble::OpenToOthers {
                 path: display_path(path),
             },
         }
@@ -104,7 +104,7 @@ pub fn read_secret(path: &Path) -> Result<String, SecretError> {
         .permissions()
         .mode();
     if mode & 0o077 != 0 {
-        return Err(SecretError::Open);
+        return Err(SecretError::ReadableByOthers);
     }
     let mut text = String::new();
     file.take(4096)
@@ -124,13 +124,13 @@ fn write_secret(path: &Path, text: &str) -> io::Result<()> {
 }
 
 /// Generates a random secret, as hexadecimal text.
-pub(crate) fn random() -> io::Result<String> {
+pub(crate) fn random_secret() -> io::Result<String> {
     let mut bytes = [0; SECRET_BYTES];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-pub(crate) fn trouble(path: &Path, error: &io::Error) -> ServeTrouble {
+pub(crate) fn file_trouble(path: &Path, error: &io::Error) -> ServeTrouble {
     ServeTrouble::File {
         path: display_path(path),
         cause: system_cause(error),
@@ -138,7 +138,7 @@ pub(crate) fn trouble(path: &Path, error: &io::Error) -> ServeTrouble {
 }
 
 /// Returns the data folder: the one named, else `bowline` in the user's state directory.
-pub fn data_folder(context: &Context, named: Option<&Path>) -> PathBuf {
+pub fn find_data_folder(context: &Context, named: Option<&Path>) -> PathBuf {
     if let Some(named) = named {
         return std::path::absolute(named).unwrap_or_else(|_| named.to_owned());
     }
@@ -151,7 +151,7 @@ pub fn data_folder(context: &Context, named: Option<&Path>) -> PathBuf {
 }
 
 /// Returns the error code of a server error.
-pub fn code_of(trouble: &ServeTrouble) -> &'static str {
+pub fn serve_error_code(trouble: &ServeTrouble) -> &'static str {
     code(trouble)
 }
 

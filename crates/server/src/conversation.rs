@@ -17,28 +17,28 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 /// Maximum number of bytes read from the output of all attempts together.
-const READ_BYTES_MAX: u64 = 64 << 20;
+const OUTPUT_BYTES_MAX: u64 = 64 << 20;
 /// Maximum size of a text that is shown whole.
 const TEXT_BYTES_MAX: usize = 64 << 10;
-const PIECE_BYTES: usize = 64 << 10;
+const CHUNK_BYTES: usize = 64 << 10;
 
 /// Builds the conversation, in order.
-pub(crate) fn of(
+pub(crate) fn build_conversation(
     row: &JobRow,
     records: &[JobRecord],
     protocol: AgentProtocol,
     logs: &[PathBuf],
 ) -> Vec<Utterance> {
     let mut said = match protocol {
-        AgentProtocol::Markers => by_time(row, records),
+        AgentProtocol::Markers => entries_by_time(row, records),
         AgentProtocol::ClaudeStreamJson | AgentProtocol::CodexJson | AgentProtocol::Acp => {
-            let mut talk = Talk::new(row, records, protocol == AgentProtocol::Acp);
-            let mut left = READ_BYTES_MAX;
+            let mut talk = ConversationBuilder::new(row, records, protocol == AgentProtocol::Acp);
+            let mut left = OUTPUT_BYTES_MAX;
             for log in logs {
-                read(log, protocol, &mut left, &mut talk);
+                read_log(log, protocol, &mut left, &mut talk);
             }
-            talk.all.extend(talk.prompts);
-            talk.all
+            talk.entries.extend(talk.prompts);
+            talk.entries
         }
     };
     let mut phase = 1;
@@ -55,107 +55,109 @@ pub(crate) fn of(
     said
 }
 
-fn read(log: &Path, protocol: AgentProtocol, left: &mut u64, talk: &mut Talk) {
+fn read_log(log: &Path, protocol: AgentProtocol, left: &mut u64, talk: &mut ConversationBuilder) {
     let Ok(file) = std::fs::File::open(log) else {
         return;
     };
     let mut file = file.take(*left);
     let mut adapter = AgentAdapter::new(protocol, None);
-    let mut piece = vec![0; PIECE_BYTES];
+    let mut piece = vec![0; CHUNK_BYTES];
     while let Ok(count @ 1..) = file.read(&mut piece) {
-        adapter.push(&piece[..count], &mut |event| talk.hear(event));
+        adapter.push(&piece[..count], &mut |event| talk.add_event(event));
     }
-    adapter.finish(&mut |event| talk.hear(event));
+    adapter.finish(&mut |event| talk.add_event(event));
     *left = file.limit();
 }
 
 /// Builder of a conversation with a client that receives prompts.
-struct Talk {
-    all: Vec<Utterance>,
+struct ConversationBuilder {
+    entries: Vec<Utterance>,
     /// Messages to the agent; each starts a turn.
     prompts: VecDeque<Utterance>,
     /// Questions and permissions that the client waited for within a turn, with their answers.
-    asked: VecDeque<Vec<Utterance>>,
-    permits: VecDeque<Vec<Utterance>>,
+    questions: VecDeque<Vec<Utterance>>,
+    permissions: VecDeque<Vec<Utterance>>,
     /// True if the client prints texts in pieces.
     pieces: bool,
     /// True if the next event begins a turn.
-    begins: bool,
+    at_turn_start: bool,
 }
 
-impl Talk {
-    fn new(row: &JobRow, records: &[JobRecord], pieces: bool) -> Talk {
-        let mut prompts = vec![(row.about.created_at, described(row))];
+impl ConversationBuilder {
+    fn new(row: &JobRow, records: &[JobRecord], pieces: bool) -> ConversationBuilder {
+        let mut prompts = vec![(row.about.created_at, description_entry(row))];
         let mut asked = VecDeque::new();
         let mut permits = VecDeque::new();
         for record in records {
             match &record.body {
-                RecordBody::Question(it) if it.request.is_some() => asked.push_back(told(record)),
-                RecordBody::Permission(_) => permits.push_back(told(record)),
+                RecordBody::Question(it) if it.request.is_some() => {
+                    asked.push_back(record_entries(record))
+                }
+                RecordBody::Permission(_) => permits.push_back(record_entries(record)),
                 // The question itself is in the agent's output.
                 RecordBody::Question(it) => {
-                    let answered = told(record).into_iter().skip(1);
+                    let answered = record_entries(record).into_iter().skip(1);
                     prompts.extend(answered.map(|one| (it.settled_at.unwrap_or_default(), one)));
                 }
                 _ => {
                     prompts.extend(
-                        told(record)
+                        record_entries(record)
                             .into_iter()
-                            .map(|one| (settled(record).unwrap_or(record.at.0), one)),
+                            .map(|one| (settled_at(record).unwrap_or(record.at.0), one)),
                     );
                 }
             }
         }
         prompts.sort_by_key(|(at, _)| *at);
-        Talk {
-            all: Vec::new(),
+        ConversationBuilder {
+            entries: Vec::new(),
             prompts: prompts.into_iter().map(|(_, one)| one).collect(),
-            asked,
-            permits,
+            questions: asked,
+            permissions: permits,
             pieces,
-            begins: true,
+            at_turn_start: true,
         }
     }
 
-    fn hear(&mut self, event: AgentEvent<'_>) {
+    fn add_event(&mut self, event: AgentEvent<'_>) {
         if !matches!(
             event.what,
             AgentEventKind::TurnEnded(_)
                 | AgentEventKind::Initialized
                 | AgentEventKind::Session { .. }
                 | AgentEventKind::Usage(_)
-        ) && std::mem::take(&mut self.begins)
+        ) && std::mem::take(&mut self.at_turn_start)
         {
-            self.all.extend(self.prompts.pop_front());
+            self.entries.extend(self.prompts.pop_front());
         }
         match event.what {
-            AgentEventKind::Said(text) => self.say(&text),
+            AgentEventKind::Said(text) => self.add_text(&text),
             AgentEventKind::ToolUsed { name, input, .. } => {
                 let input = match input.len() > TEXT_BYTES_MAX {
-                    true => Value::from(cut(&input)),
+                    true => Value::from(truncate_text(&input)),
                     false => serde_json::from_str(&input).unwrap_or_else(|_| input.as_ref().into()),
                 };
                 let name = name.into_owned();
-                let mut one = utterance("assistant", String::new(), None);
+                let mut one = new_entry("assistant", String::new(), None);
                 one.tool = Some(ToolUse { name, input });
-                self.all.push(one);
+                self.entries.push(one);
             }
             AgentEventKind::Asks {
                 request: Some(_), ..
             } => self
-                .all
-                .extend(self.asked.pop_front().into_iter().flatten()),
+                .entries
+                .extend(self.questions.pop_front().into_iter().flatten()),
             AgentEventKind::WantsPermission { .. } => {
-                self.all
-                    .extend(self.permits.pop_front().into_iter().flatten());
+                self.entries
+                    .extend(self.permissions.pop_front().into_iter().flatten());
             }
-            AgentEventKind::TurnEnded(_) => self.begins = true,
+            AgentEventKind::TurnEnded(_) => self.at_turn_start = true,
             _ => {}
         }
     }
 
-    fn say(&mut self, text: &str) {
-        let goes_on = self.all.last_mut().filter(|last| {
+    fn add_text(&mut self, text: &str) {
+        let goes_on = self.entries.last_mut().filter(|last| {
             self.pieces && last.role == "assistant" && last.tool.is_none() && last.about.is_none()
         });
         match goes_on {
@@ -163,26 +165,28 @@ impl Talk {
                 last.content.push_str(text);
             }
             _ if text.trim().is_empty() => {}
-            _ => self.all.push(utterance("assistant", cut(text), None)),
+            _ => self
+                .entries
+                .push(new_entry("assistant", truncate_text(text), None)),
         }
     }
 }
 
 /// Lists questions and messages, in the order of time.
-fn by_time(row: &JobRow, records: &[JobRecord]) -> Vec<Utterance> {
-    let mut all = vec![described(row)];
-    all.extend(records.iter().flat_map(told));
+fn entries_by_time(row: &JobRow, records: &[JobRecord]) -> Vec<Utterance> {
+    let mut all = vec![description_entry(row)];
+    all.extend(records.iter().flat_map(record_entries));
     // All times have one format, so text order is time order.
     all.sort_by(|one, other| one.timestamp.cmp(&other.timestamp));
     all
 }
 
-fn described(row: &JobRow) -> Utterance {
+fn description_entry(row: &JobRow) -> Utterance {
     let at = Some(Timestamp(row.about.created_at));
-    told_by("user", "description", row.job.description.clone(), at)
+    entry_about("user", "description", row.job.description.clone(), at)
 }
 
-fn settled(record: &JobRecord) -> Option<i64> {
+fn settled_at(record: &JobRecord) -> Option<i64> {
     match &record.body {
         RecordBody::Review(it) => it.reviewed_at,
         RecordBody::Question(it) => it.settled_at,
@@ -195,19 +199,19 @@ fn settled(record: &JobRecord) -> Option<i64> {
 }
 
 /// Converts a record to its part of the conversation: the question, and the message to the agent.
-fn told(record: &JobRecord) -> Vec<Utterance> {
-    let at = settled(record).map(Timestamp);
-    let one = |role, about: &str, content| vec![told_by(role, about, content, at)];
+fn record_entries(record: &JobRecord) -> Vec<Utterance> {
+    let at = settled_at(record).map(Timestamp);
+    let one = |role, about: &str, content| vec![entry_about(role, about, content, at)];
     match &record.body {
         RecordBody::Review(it) if it.reviewed_at.is_some() => {
-            let mut all = one("user", it.status.name(), remarks(it));
+            let mut all = one("user", it.status.name(), review_text(it));
             for said in &mut all {
                 said.phase = Some(it.phase);
             }
             all
         }
         RecordBody::Question(it) => {
-            let mut all = vec![utterance("assistant", it.question.clone(), Some(record.at))];
+            let mut all = vec![new_entry("assistant", it.question.clone(), Some(record.at))];
             if let Some(answer) = &it.answer {
                 all.extend(one("user", "answer", answer.clone()));
             }
@@ -237,7 +241,7 @@ fn told(record: &JobRecord) -> Vec<Utterance> {
 }
 
 /// Joins the comment of a review and its comments on files.
-fn remarks(review: &ReviewRow) -> String {
+fn review_text(review: &ReviewRow) -> String {
     let about = review.comments.iter().map(|it| {
         let line = it.line.map(|line| format!(":{line}")).unwrap_or_default();
         format!("`{}{line}` {}", it.file, it.comment)
@@ -246,13 +250,13 @@ fn remarks(review: &ReviewRow) -> String {
     words.chain(about).collect::<Vec<_>>().join("\n\n")
 }
 
-fn told_by(role: &str, about: &str, content: String, at: Option<Timestamp>) -> Utterance {
-    let mut one = utterance(role, content, at);
+fn entry_about(role: &str, about: &str, content: String, at: Option<Timestamp>) -> Utterance {
+    let mut one = new_entry(role, content, at);
     one.about = Some(about.into());
     one
 }
 
-fn utterance(role: &str, content: String, at: Option<Timestamp>) -> Utterance {
+fn new_entry(role: &str, content: String, at: Option<Timestamp>) -> Utterance {
     Utterance {
         index: 0,
         role: role.into(),
@@ -265,7 +269,7 @@ fn utterance(role: &str, content: String, at: Option<Timestamp>) -> Utterance {
 }
 
 /// Cuts a text that is too long to be shown whole.
-fn cut(text: &str) -> String {
+fn truncate_text(text: &str) -> String {
     let end = text.floor_char_boundary(TEXT_BYTES_MAX);
     match end == text.len() {
         true => text.into(),
@@ -275,31 +279,31 @@ fn cut(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Talk, cut, told_by};
+    use super::{ConversationBuilder, entry_about, truncate_text};
     use bowline_engine::machines::Timestamp;
     use bowline_formats::agents::{AgentAdapter, AgentProtocol};
     use std::collections::VecDeque;
 
-    fn words(talk: &Talk) -> Vec<String> {
+    fn words(talk: &ConversationBuilder) -> Vec<String> {
         let word = |one: &super::Utterance| match (&one.tool, &one.about) {
             (Some(tool), _) => format!("uses {} {}", tool.name, tool.input["file_path"]),
             (None, Some(about)) => format!("{about}: {}", one.content),
             (None, None) => one.content.clone(),
         };
-        talk.all.iter().map(word).collect()
+        talk.entries.iter().map(word).collect()
     }
 
     #[test]
     fn what_an_agent_is_told_stands_before_the_turn_that_answers_it() {
         let at = Some(Timestamp(1));
-        let prompts = ["wanted", "better"].map(|it| told_by("user", "said", it.into(), at));
-        let mut talk = Talk {
-            all: Vec::new(),
+        let prompts = ["wanted", "better"].map(|it| entry_about("user", "said", it.into(), at));
+        let mut talk = ConversationBuilder {
+            entries: Vec::new(),
             prompts: VecDeque::from(prompts),
-            asked: VecDeque::new(),
-            permits: VecDeque::from([vec![told_by("system", "denied", "Bash".into(), at)]]),
+            questions: VecDeque::new(),
+            permissions: VecDeque::from([vec![entry_about("system", "denied", "Bash".into(), at)]]),
             pieces: false,
-            begins: true,
+            at_turn_start: true,
         };
         let output = concat!(
             r#"{"type":"system","subtype":"init","session_id":"s"}"#,
@@ -318,7 +322,7 @@ mod tests {
         let mut adapter = AgentAdapter::new(AgentProtocol::ClaudeStreamJson, None);
         // In pieces of any size.
         for piece in output.as_bytes().chunks(7) {
-            adapter.push(piece, &mut |event| talk.hear(event));
+            adapter.push(piece, &mut |event| talk.add_event(event));
         }
         assert_eq!(
             words(&talk),
@@ -336,7 +340,7 @@ mod tests {
     #[test]
     fn a_long_text_is_cut_between_letters() {
         let long = "가".repeat(super::TEXT_BYTES_MAX);
-        let shown = cut(&long);
+        let shown = truncate_text(&long);
         assert!(shown.len() <= super::TEXT_BYTES_MAX + "…".len());
         assert!(shown.ends_with("가…"));
     }

@@ -1,14 +1,14 @@
 //! Routes about the server itself: health, metrics, events, statistics, agents and nodes.
 
-use crate::asks::waiting;
-use crate::call::{Call, Reply, bad_header, bytes, json};
-use crate::feed;
-use crate::problem::Problem;
+use crate::decisions::inbox_items;
+use crate::error::ApiError;
+use crate::event_stream;
+use crate::http_request::{ApiRequest, HandlerResult, bad_header, bytes_response, respond_json};
+use crate::job_service::{self, JobService, Loop};
 use crate::scope::TaskScope;
-use crate::serve::{Shared, State};
-use crate::tasks::{in_query, of_task};
+use crate::serve::{ServerStatus, SharedState};
+use crate::tasks::{bad_query_value, job_in_path};
 use crate::view;
-use crate::work::{self, Loop, Work};
 use axum::body::Body;
 use axum::http::{HeaderMap, Response, StatusCode};
 use bowline_engine::formats::time::format_utc;
@@ -26,14 +26,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const OPENAPI: &str = include_str!("../../../docs/openapi.json");
 
 /// Days of spend in statistics: the default and the maximum.
-const DAYS_USUAL: i64 = 30;
-const DAYS_MAX: i64 = 400;
+const SPEND_DAYS_DEFAULT: i64 = 30;
+const SPEND_DAYS_MAX: i64 = 400;
 /// Number of newest events that are searched for rate limits.
-const LOOKED_AT: u64 = 20_000;
+const LIMIT_EVENTS_MAX: u64 = 20_000;
 
 /// Counters for the metrics route.
 #[derive(Debug, Default)]
-pub(crate) struct Metrics {
+pub(crate) struct ServerMetrics {
     pub(crate) requests: AtomicU64,
     /// Responses by the first digit of their status.
     by_class: [AtomicU64; 6],
@@ -41,25 +41,27 @@ pub(crate) struct Metrics {
     pub(crate) refused: AtomicU64,
 }
 
-impl Metrics {
-    pub(crate) fn count(&self, status: StatusCode) {
+impl ServerMetrics {
+    pub(crate) fn count_response(&self, status: StatusCode) {
         let class = usize::from(status.as_u16() / 100).min(5);
         let _ = self.by_class[class].fetch_add(1, Ordering::Relaxed);
     }
 }
 
-pub(crate) fn health(_: &Arc<Shared>, call: &Call) -> Reply {
+pub(crate) fn get_health(_: &Arc<SharedState>, call: &ApiRequest) -> HandlerResult {
     let (status, reason) = ("ok".into(), None);
-    json(call, &Health { status, reason })
+    respond_json(call, &Health { status, reason })
 }
 
-pub(crate) fn ready(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let deciding = shared.work().map_or(Loop::Ready, |work| work.health());
-    let (status, word, reason) = match (shared.state(), deciding) {
-        (State::Starting, _) => (StatusCode::SERVICE_UNAVAILABLE, "starting", None),
-        (State::Draining, _) => (StatusCode::SERVICE_UNAVAILABLE, "draining", None),
-        (State::Ready, Loop::Ready) => (StatusCode::OK, "ok", None),
-        (State::Ready, Loop::Recovering(outage) | Loop::Failed(outage)) => {
+pub(crate) fn get_readiness(shared: &Arc<SharedState>, call: &ApiRequest) -> HandlerResult {
+    let deciding = shared
+        .job_service()
+        .map_or(Loop::Ready, |work| work.dispatcher_health());
+    let (status, word, reason) = match (shared.status(), deciding) {
+        (ServerStatus::Starting, _) => (StatusCode::SERVICE_UNAVAILABLE, "starting", None),
+        (ServerStatus::Draining, _) => (StatusCode::SERVICE_UNAVAILABLE, "draining", None),
+        (ServerStatus::Ready, Loop::Ready) => (StatusCode::OK, "ok", None),
+        (ServerStatus::Ready, Loop::Recovering(outage) | Loop::Failed(outage)) => {
             let reason = Some(outage.reason);
             (StatusCode::SERVICE_UNAVAILABLE, "failing", reason)
         }
@@ -68,18 +70,18 @@ pub(crate) fn ready(shared: &Arc<Shared>, call: &Call) -> Reply {
         status: word.into(),
         reason,
     };
-    let mut response = json(call, &health)?;
+    let mut response = respond_json(call, &health)?;
     *response.status_mut() = status;
     Ok(response)
 }
 
-pub(crate) fn openapi(_: &Arc<Shared>, _: &Call) -> Reply {
-    Ok(bytes("application/json", OPENAPI))
+pub(crate) fn get_openapi(_: &Arc<SharedState>, _: &ApiRequest) -> HandlerResult {
+    Ok(bytes_response("application/json", OPENAPI))
 }
 
-pub(crate) fn metrics(shared: &Arc<Shared>, _: &Call) -> Reply {
-    let work = shared.work()?;
-    let stats = counted(shared, work, DAYS_USUAL)?;
+pub(crate) fn get_metrics(shared: &Arc<SharedState>, _: &ApiRequest) -> HandlerResult {
+    let work = shared.job_service()?;
+    let stats = collect_stats(shared, work, SPEND_DAYS_DEFAULT)?;
     let counted = &shared.metrics;
     let mut text = String::new();
     let mut put = |name: &str, sort: &str, about: &str, values: &[(&str, u64)]| {
@@ -147,7 +149,7 @@ pub(crate) fn metrics(shared: &Arc<Shared>, _: &Call) -> Reply {
             ("{class=\"5xx\"}", class(5)),
         ],
     );
-    let failed = work.failures();
+    let failed = work.failure_counts();
     put(
         "dropped_steps_total",
         "counter",
@@ -166,7 +168,7 @@ pub(crate) fn metrics(shared: &Arc<Shared>, _: &Call) -> Reply {
         "Starts of agents tried again because the machine lacked something for them.",
         &[("", failed.retries)],
     );
-    let (ready, full) = match work.health() {
+    let (ready, full) = match work.dispatcher_health() {
         Loop::Ready => (1, 0),
         Loop::Recovering(it) | Loop::Failed(it) => {
             (0, u64::from(it.resource == Some(Resource::Disk)))
@@ -211,10 +213,17 @@ pub(crate) fn metrics(shared: &Arc<Shared>, _: &Call) -> Reply {
         "# HELP bowline_cost_usd Dollars spent on all tasks.\n# TYPE bowline_cost_usd gauge\nbowline_cost_usd {}",
         stats.cost_usd.unwrap_or(0.0)
     );
-    Ok(bytes("text/plain; version=0.0.4; charset=utf-8", text))
+    Ok(bytes_response(
+        "text/plain; version=0.0.4; charset=utf-8",
+        text,
+    ))
 }
 
-fn counted(shared: &Shared, work: &dyn Work, days: i64) -> Result<Stats, Problem> {
+fn collect_stats(
+    shared: &SharedState,
+    work: &dyn JobService,
+    days: i64,
+) -> Result<Stats, ApiError> {
     let store = work.store();
     let mut tasks = TaskCounts::default();
     for (status, count) in store.count_by_status()? {
@@ -228,35 +237,38 @@ fn counted(shared: &Shared, work: &dyn Work, days: i64) -> Result<Stats, Problem
             S::Failed => &mut tasks.failed,
         } = count;
     }
-    let (slots, running) = work.slots();
+    let (slots, running) = work.slot_counts();
     let spent = store.list_spend(&SpendQuery::default())?;
     let from = day_of(shared.clock.now()) + 1 - days;
     let recent: Vec<SpendRow> = spent.iter().filter(|it| it.day >= from).cloned().collect();
     Ok(Stats {
         tasks,
-        waiting_for_you: waiting(work)?.len() as u64,
+        waiting_for_you: inbox_items(work)?.len() as u64,
         tokens_used: spent.iter().map(|it| it.tokens).sum(),
-        cost_usd: view::told_cost(spent.iter().map(|it| it.usd).sum()),
-        spend: view::spend(&recent, None),
+        cost_usd: view::known_cost(spent.iter().map(|it| it.usd).sum()),
+        spend: view::spend_view(&recent, None),
         slots,
         running,
-        sequence: shared.feed.latest(),
+        sequence: shared.events.latest_sequence(),
     })
 }
 
-pub(crate) fn stats(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let days = match call.number::<i64>("days")? {
-        None => DAYS_USUAL,
-        Some(days @ 1..=DAYS_MAX) => days,
-        Some(other) => return Err(in_query("days", &other.to_string())),
+pub(crate) fn get_stats(shared: &Arc<SharedState>, call: &ApiRequest) -> HandlerResult {
+    let days = match call.query_number::<i64>("days")? {
+        None => SPEND_DAYS_DEFAULT,
+        Some(days @ 1..=SPEND_DAYS_MAX) => days,
+        Some(other) => return Err(bad_query_value("days", &other.to_string())),
     };
-    json(call, &counted(shared, shared.work()?, days)?)
+    respond_json(call, &collect_stats(shared, shared.job_service()?, days)?)
 }
 
-pub(crate) fn limits(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let rows = shared.work()?.store().list_events(&EventQuery {
+pub(crate) fn list_limits(shared: &Arc<SharedState>, call: &ApiRequest) -> HandlerResult {
+    let rows = shared.job_service()?.store().list_events(&EventQuery {
         kind: Some(EventKind::Transition),
-        after: shared.feed.latest().saturating_sub(LOOKED_AT),
+        after: shared
+            .events
+            .latest_sequence()
+            .saturating_sub(LIMIT_EVENTS_MAX),
         ..EventQuery::default()
     })?;
     let mut all: Vec<Limit> = Vec::new();
@@ -275,22 +287,22 @@ pub(crate) fn limits(shared: &Arc<Shared>, call: &Call) -> Reply {
             });
         }
     }
-    let scope = TaskScope::of(shared, &call.caller)?;
-    all.retain(|limit| scope.has(&limit.task_id));
-    json(call, &Page::whole(all))
+    let scope = TaskScope::for_caller(shared, &call.caller)?;
+    all.retain(|limit| scope.contains(&limit.task_id));
+    respond_json(call, &Page::single_page(all))
 }
 
-pub(crate) fn types(shared: &Arc<Shared>, call: &Call) -> Reply {
-    json(call, &Page::whole(shared.work()?.types()))
+pub(crate) fn list_types(shared: &Arc<SharedState>, call: &ApiRequest) -> HandlerResult {
+    respond_json(call, &Page::single_page(shared.job_service()?.task_types()))
 }
 
-pub(crate) fn agents(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let work = shared.work()?;
+pub(crate) fn get_agents(shared: &Arc<SharedState>, call: &ApiRequest) -> HandlerResult {
+    let work = shared.job_service()?;
     let rows = work.store().open_jobs()?;
-    let scope = TaskScope::of(shared, &call.caller)?;
+    let scope = TaskScope::for_caller(shared, &call.caller)?;
     let started = rows
         .iter()
-        .filter(|row| scope.has(&row.id) && row.job.agent_status() != AgentStatus::Idle);
+        .filter(|row| scope.contains(&row.id) && row.job.agent_status() != AgentStatus::Idle);
     let live = started.map(|row| LiveAgent {
         task_id: row.id.clone(),
         title: row.job.title.clone(),
@@ -298,33 +310,33 @@ pub(crate) fn agents(shared: &Arc<Shared>, call: &Call) -> Reply {
         status: row.job.agent_status(),
         attempt: row.job.attempt,
         tokens_used: row.job.tokens,
-        cost_usd: view::told_cost(row.about.total_cost_usd()),
+        cost_usd: view::known_cost(row.about.total_cost_usd()),
     });
     let agents = Agents {
-        presets: work.agents(),
+        presets: work.agent_presets(),
         live: live.collect(),
     };
-    json(call, &agents)
+    respond_json(call, &agents)
 }
 
-pub(crate) fn nodes(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let work = shared.work()?;
-    let (slots, running) = work.slots();
+pub(crate) fn list_nodes(shared: &Arc<SharedState>, call: &ApiRequest) -> HandlerResult {
+    let work = shared.job_service()?;
+    let (slots, running) = work.slot_counts();
     let unknown = work.unknown_agents().into_iter();
     let name = rustix::system::uname();
     let node = Node {
         name: name.nodename().to_string_lossy().into_owned(),
         slots,
         running,
-        draining: shared.state() == State::Draining,
+        draining: shared.status() == ServerStatus::Draining,
         started_at: format_utc(shared.started_at),
         version: env!("CARGO_PKG_VERSION").into(),
         unknown_agents: unknown.map(unknown_agent).collect(),
     };
-    json(call, &Page::whole(vec![node]))
+    respond_json(call, &Page::single_page(vec![node]))
 }
 
-fn unknown_agent(agent: work::UnknownAgent) -> UnknownAgent {
+fn unknown_agent(agent: job_service::UnknownAgent) -> UnknownAgent {
     UnknownAgent {
         attempt: agent.attempt,
         task_id: agent.task,
@@ -333,29 +345,29 @@ fn unknown_agent(agent: work::UnknownAgent) -> UnknownAgent {
     }
 }
 
-pub(crate) fn events(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let scope = TaskScope::of(shared, &call.caller)?;
-    streamed(shared, call, scope)
+pub(crate) fn stream_events(shared: &Arc<SharedState>, call: &ApiRequest) -> HandlerResult {
+    let scope = TaskScope::for_caller(shared, &call.caller)?;
+    open_event_stream(shared, call, scope)
 }
 
-pub(crate) fn task_events(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let (_, row) = of_task(shared, call)?;
-    streamed(shared, call, TaskScope::only(&row.id))
+pub(crate) fn stream_task_events(shared: &Arc<SharedState>, call: &ApiRequest) -> HandlerResult {
+    let (_, row) = job_in_path(shared, call)?;
+    open_event_stream(shared, call, TaskScope::for_task(&row.id))
 }
 
-fn streamed(
-    shared: &Arc<Shared>,
-    call: &Call,
+fn open_event_stream(
+    shared: &Arc<SharedState>,
+    call: &ApiRequest,
     scope: TaskScope,
-) -> Result<Response<Body>, Problem> {
-    let since = match last_event(&call.headers)? {
+) -> Result<Response<Body>, ApiError> {
+    let since = match last_event_id(&call.headers)? {
         Some(since) => Some(since),
-        None => call.number("since")?,
+        None => call.query_number("since")?,
     };
-    feed::open(shared, scope, &call.caller, since)
+    event_stream::open_stream(shared, scope, &call.caller, since)
 }
 
-fn last_event(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
+fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
     let Some(value) = headers.get("last-event-id") else {
         return Ok(None);
     };

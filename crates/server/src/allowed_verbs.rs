@@ -1,9 +1,9 @@
 //! The verbs of state files, and those that the rules allow now.
 
-use crate::begin;
-use crate::runs::Runnable;
-use crate::serve::Shared;
-use crate::workspaces::{group, root_of};
+use crate::runs::RunnableWork;
+use crate::serve::SharedState;
+use crate::workspace_init;
+use crate::workspaces::{root_of, work_kind};
 use bowline_engine::advice::quote_word;
 use bowline_engine::allowed_verbs::{AllowedVerb, VerbInput, allowed_despite, allowed_verbs};
 use bowline_engine::files::{FileView, KnownFile};
@@ -18,7 +18,7 @@ use bowline_runner::orchestrate::{control_socket, read_settings};
 use std::path::{Path, PathBuf};
 
 /// Returns the verbs of a kind of state file.
-pub(crate) fn verbs(kind: FileKind) -> Vec<&'static str> {
+pub(crate) fn file_verbs(kind: FileKind) -> Vec<&'static str> {
     let own: &[&str] = match kind {
         FileKind::Thinking => &[
             "start",
@@ -97,11 +97,11 @@ pub(crate) fn verbs(kind: FileKind) -> Vec<&'static str> {
 /// Returns the verbs of a kind of work, those that start it last.
 pub(crate) fn all_verbs(word: &str) -> Vec<&'static str> {
     let kinds = FileKind::ALL.into_iter();
-    let kinds = kinds.filter(|kind| group(*kind).0 == word);
+    let kinds = kinds.filter(|kind| work_kind(*kind).0 == word);
     let mut all: Vec<&str> = Vec::new();
     for verb in kinds
-        .flat_map(verbs)
-        .chain(begin::verbs(word).iter().copied())
+        .flat_map(file_verbs)
+        .chain(workspace_init::start_verbs(word).iter().copied())
     {
         if !all.contains(&verb) {
             all.push(verb);
@@ -112,16 +112,16 @@ pub(crate) fn all_verbs(word: &str) -> Vec<&'static str> {
 
 /// Returns the actions allowed on a file now, given the other files of its workspace. If they
 /// cannot be determined, the findings of the file say why.
-pub(crate) fn actions(
-    shared: &Shared,
+pub(crate) fn allowed_actions(
+    shared: &SharedState,
     file: &KnownFile,
     view: &FileView,
     beside: &[(FileKind, PathBuf)],
 ) -> Vec<WorkspaceAction> {
     let context = &shared.context;
     let mut all = allowed_verbs(context, file, view, beside).unwrap_or_default();
-    if let Some(what) = runnable(context, view.kind, &view.path) {
-        match shared.runs.has(&view.path) {
+    if let Some(what) = runnable_work(context, view.kind, &view.path) {
+        match shared.runs.is_active(&view.path) {
             true => all.push(AllowedVerb {
                 verb: "stop",
                 grave: true,
@@ -138,16 +138,16 @@ pub(crate) fn actions(
     }
     let all = all.into_iter().map(|mut one| {
         if one.verb == "phase-finish" {
-            one.runs = checks_of(&root_of(view.kind, &view.path));
+            one.runs = landing_checks(&root_of(view.kind, &view.path));
         }
-        action(one)
+        workspace_action(one)
     });
     if view.kind != FileKind::Orchestrate || !control_socket::is_open(&view.path) {
         return all.collect();
     }
     // A run owns the file: it is asked, and does the rest itself.
     let whole = |verb: &&'static str| {
-        action(AllowedVerb {
+        workspace_action(AllowedVerb {
             verb,
             grave: *verb == "stop",
             ..AllowedVerb::default()
@@ -164,17 +164,23 @@ pub(crate) fn actions(
 
 /// Returns the run that `run` and `stop` apply to; those of an orchestration are sent to the run
 /// itself.
-pub(crate) fn runnable(context: &Context, kind: FileKind, path: &Path) -> Option<Runnable> {
+pub(crate) fn runnable_work(
+    context: &Context,
+    kind: FileKind,
+    path: &Path,
+) -> Option<RunnableWork> {
     let root = root_of(kind, path);
     match kind {
-        FileKind::Thinking => Some(Runnable::Thinking(ThinkingRun::in_folder(context, &root))),
+        FileKind::Thinking => Some(RunnableWork::Thinking(ThinkingRun::in_folder(
+            context, &root,
+        ))),
         FileKind::TaskState => {
             let folder = path.parent().unwrap_or(path);
-            Some(Runnable::Memory(
+            Some(RunnableWork::Memory(
                 MemoryFolder::in_folder(context, folder).into(),
             ))
         }
-        FileKind::Develop => Some(Runnable::Develop(DevelopRun::in_folder(context, &root))),
+        FileKind::Develop => Some(RunnableWork::Develop(DevelopRun::in_folder(context, &root))),
         FileKind::Orchestrate
         | FileKind::TaskHistory
         | FileKind::SharedContext
@@ -183,28 +189,31 @@ pub(crate) fn runnable(context: &Context, kind: FileKind, path: &Path) -> Option
 }
 
 /// True if an agent would have something to do now.
-fn would_start(context: &Context, what: &Runnable) -> bool {
+fn would_start(context: &Context, what: &RunnableWork) -> bool {
     let would = match what {
-        Runnable::Thinking(it) => {
+        RunnableWork::Thinking(it) => {
             thinking::planned_starts(context, it, &thinking::ThinkingOptions::default())
         }
-        Runnable::Memory(it) => {
+        RunnableWork::Memory(it) => {
             memory::planned_starts(context, it, &memory::MemoryOptions::default())
         }
-        Runnable::Develop(it) => {
+        RunnableWork::Develop(it) => {
             develop::planned_starts(context, it, &develop::DevelopOptions::default())
         }
-        Runnable::Orchestration(_) => return false,
+        RunnableWork::Orchestration(_) => return false,
     };
     would.is_ok_and(|would| !would.is_empty())
 }
 
 /// Returns the actions allowed on a file that cannot be read.
-pub(crate) fn despite(error: &Error) -> Vec<WorkspaceAction> {
-    allowed_despite(error).into_iter().map(action).collect()
+pub(crate) fn actions_despite_error(error: &Error) -> Vec<WorkspaceAction> {
+    allowed_despite(error)
+        .into_iter()
+        .map(workspace_action)
+        .collect()
 }
 
-pub(crate) fn action(one: AllowedVerb) -> WorkspaceAction {
+pub(crate) fn workspace_action(one: AllowedVerb) -> WorkspaceAction {
     let field = |said: VerbInput| match said {
         VerbInput::Text => WorkspaceField::Text,
         VerbInput::Code => WorkspaceField::Code,
@@ -229,7 +238,7 @@ pub(crate) fn action(one: AllowedVerb) -> WorkspaceAction {
 
 /// Returns the checks that must pass before a phase lands, one per line. Outside of git nothing
 /// lands.
-fn checks_of(root: &Path) -> Option<String> {
+fn landing_checks(root: &Path) -> Option<String> {
     let settings = read_settings(root).ok()?;
     let in_git = root.ancestors().any(|it| it.join(".git").exists());
     let line = |words: &Vec<String>| {

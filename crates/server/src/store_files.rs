@@ -1,6 +1,6 @@
 //! Files of the store: opening, detecting loss or damage, rebuilding, backup.
 
-use crate::jobs::{STORE_FILE, Setup, configured, failed};
+use crate::jobs::{JobsSetup, STORE_FILE, load_config, store_failure};
 use bowline_engine::Context;
 use bowline_engine::formats::time::format_utc;
 use bowline_engine::words::{display_path, system_cause};
@@ -17,7 +17,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Interval between tries to find agents of unknown tasks after an error.
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+const UNKNOWN_AGENTS_RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Suffixes of the files of a database, the main file included.
 const SIDE_FILES: [&str; 3] = ["", "-wal", "-shm"];
@@ -39,27 +39,27 @@ pub(crate) fn store_trouble(path: &Path, error: &StoreError) -> ServeTrouble {
             path: display_path(path),
             why: error.to_string(),
         },
-        other => failed(&error_chain(other)),
+        other => store_failure(&error_chain(other)),
     }
 }
 
 /// Converts the dispatcher's refusal to start to a message.
-pub(crate) fn refused_trouble(setup: &Setup, refused: RequestError) -> ServeTrouble {
+pub(crate) fn refused_trouble(setup: &JobsSetup, refused: RequestError) -> ServeTrouble {
     match refused {
         RequestError::Store(error) => store_trouble(&setup.store_file(), &error),
         RequestError::Unavailable(outage) => outage_trouble(setup, &outage),
-        other => failed(&error_chain(&other)),
+        other => store_failure(&error_chain(&other)),
     }
 }
 
 /// Converts a failure of the dispatcher to a message.
-pub fn outage_trouble(setup: &Setup, outage: &Outage) -> ServeTrouble {
+pub fn outage_trouble(setup: &JobsSetup, outage: &Outage) -> ServeTrouble {
     match outage.is_damage {
         true => ServeTrouble::StoreDamaged {
             path: display_path(&setup.store_file()),
             why: outage.reason.clone(),
         },
-        false => failed(&outage.reason),
+        false => store_failure(&outage.reason),
     }
 }
 
@@ -67,7 +67,7 @@ pub fn outage_trouble(setup: &Setup, outage: &Outage) -> ServeTrouble {
 /// decides whether to start without them.
 pub(crate) fn open_store(
     context: &Context,
-    setup: &Setup,
+    setup: &JobsSetup,
     config: &JobsConfig,
 ) -> Result<SqliteStore, ServeTrouble> {
     let path = setup.store_file();
@@ -77,7 +77,7 @@ pub(crate) fn open_store(
     };
     let on_disk = |begun: bool| {
         let tasks = tasks_on_disk(config, begun);
-        tasks.map_err(|error| crate::data::trouble(&setup.data, &error))
+        tasks.map_err(|error| crate::data_folder::file_trouble(&setup.data, &error))
     };
     // SQLite would remove a log whose main file is gone.
     if is_gone(&path) && side_file(&path, "-wal").exists() {
@@ -106,14 +106,14 @@ pub(crate) fn open_store(
         }
     }
     if !known.is_empty() {
-        tell_missing(&store, on_disk(true)?).map_err(|error| store_trouble(&path, &error))?;
+        warn_missing_tasks(&store, on_disk(true)?).map_err(|error| store_trouble(&path, &error))?;
     }
     Ok(store)
 }
 
 /// Warns about tasks that have folders and are not in the store: they were in a lost log, or came
 /// after a backup that was restored.
-fn tell_missing(store: &SqliteStore, on_disk: BTreeSet<String>) -> Result<(), StoreError> {
+fn warn_missing_tasks(store: &SqliteStore, on_disk: BTreeSet<String>) -> Result<(), StoreError> {
     let mut missing = Vec::new();
     for id in on_disk {
         if store.find_job(&id)?.is_none() {
@@ -139,24 +139,24 @@ fn is_gone(path: &Path) -> bool {
 fn set_aside(context: &Context, path: &Path) -> Result<(), ServeTrouble> {
     let stamp = format_utc(context.clock.now()).replace([':', '-'], "");
     let free = |number: &u32| {
-        let aside = aside(path, &stamp, *number);
+        let aside = aside_path(path, &stamp, *number);
         SIDE_FILES
             .iter()
             .all(|end| !side_file(&aside, end).exists())
     };
-    let aside = aside(path, &stamp, (1..).find(free).unwrap_or(1));
+    let aside = aside_path(path, &stamp, (1..).find(free).unwrap_or(1));
     for end in SIDE_FILES {
         let file = side_file(path, end);
         if file.exists() {
             std::fs::hard_link(&file, side_file(&aside, end))
                 .and_then(|()| std::fs::remove_file(&file))
-                .map_err(|error| crate::data::trouble(&file, &error))?;
+                .map_err(|error| crate::data_folder::file_trouble(&file, &error))?;
         }
     }
     Ok(())
 }
 
-fn aside(path: &Path, stamp: &str, number: u32) -> PathBuf {
+fn aside_path(path: &Path, stamp: &str, number: u32) -> PathBuf {
     let number = match number {
         1 => String::new(),
         number => format!("-{number}"),
@@ -166,11 +166,14 @@ fn aside(path: &Path, stamp: &str, number: u32) -> PathBuf {
 
 /// Rebuilds a lost store from the workspaces. A store that cannot be read completely is set aside
 /// first. No server may use it meanwhile.
-pub fn rebuild_store(context: &Context, setup: &Setup) -> Result<Vec<RebuiltTask>, ServeTrouble> {
-    let (config, _) = configured(context, setup, "")?;
+pub fn rebuild_store(
+    context: &Context,
+    setup: &JobsSetup,
+) -> Result<Vec<RebuiltTask>, ServeTrouble> {
+    let (config, _) = load_config(context, setup, "")?;
     let path = setup.store_file();
     if let Some(folder) = path.parent() {
-        crate::data::DataFolder::open(folder)?;
+        crate::data_folder::DataFolder::open(folder)?;
     }
     let broken = match SqliteStore::verify_file(&path) {
         Ok(()) => is_gone(&path) && side_file(&path, "-wal").exists(),
@@ -201,7 +204,7 @@ pub fn backup_store(data: &Path, store: Option<&Path>, to: &Path) -> Result<(), 
     }
     SqliteStore::backup_file(&path, to).map_err(|error| match &error {
         StoreError::Failed(cause) => match cause.downcast_ref::<std::io::Error>() {
-            Some(error) => crate::data::trouble(to, error),
+            Some(error) => crate::data_folder::file_trouble(to, error),
             None => store_trouble(&path, &error),
         },
         _ => store_trouble(&path, &error),
@@ -209,7 +212,7 @@ pub fn backup_store(data: &Path, store: Option<&Path>, to: &Path) -> Result<(), 
 }
 
 /// Merges the write-ahead log into the store's file at shutdown.
-pub fn leave_store(jobs: &Jobs) {
+pub fn merge_store_log(jobs: &Jobs) {
     if let Err(error) = jobs.store().merge_log() {
         tracing::warn!(%error, "the log could not be brought into the store; it is read at the next start");
     }
@@ -229,7 +232,7 @@ pub(crate) fn find_unknown_agents(jobs: &Jobs, found: &Mutex<Vec<UnknownAgent>>)
         if matches!(jobs.health(), DispatcherHealth::Failed(_)) {
             return;
         }
-        std::thread::sleep(LOOK_INTERVAL);
+        std::thread::sleep(UNKNOWN_AGENTS_RETRY_INTERVAL);
     };
     for agent in &agents {
         let held = hold_agent(&jobs.config(), agent);

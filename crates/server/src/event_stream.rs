@@ -2,10 +2,10 @@
 //! not each query the store; a client that is further behind reads from the store.
 
 use crate::auth::Caller;
-use crate::call::{Piped, set};
-use crate::problem::Problem;
-use crate::scope::{TaskScope, is_present};
-use crate::serve::Shared;
+use crate::error::ApiError;
+use crate::http_request::{ChannelBody, set_header};
+use crate::scope::{TaskScope, is_same_attempt};
+use crate::serve::SharedState;
 use axum::body::Body;
 use axum::http::{Response, header};
 use bowline_engine::formats::time::format_utc;
@@ -20,19 +20,19 @@ use std::time::Duration;
 use tokio::sync::{broadcast, mpsc, watch};
 
 /// Number of stored events kept in memory.
-const RECENT_MAX: usize = 4_096;
+const RECENT_EVENTS_MAX: usize = 4_096;
 /// Transient events a slow client may lag behind; older ones are dropped for it.
-const PASSING_MAX: usize = 1_024;
+const TRANSIENT_LAG_MAX: usize = 1_024;
 /// Events read from the store in one query.
-const READ_MAX: usize = 500;
+const EVENTS_PER_READ_MAX: usize = 500;
 /// Capacity of the channel to one client.
-const WAITING_MAX: usize = 16;
+const STREAM_CAPACITY: usize = 16;
 /// Pause in the stream after which a heartbeat is sent.
-const HEARTBEAT: Duration = Duration::from_secs(15);
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
 
 /// An event in the format of server-sent events.
 #[derive(Debug)]
-struct Line {
+struct EncodedEvent {
     sequence: u64,
     task: String,
     text: Bytes,
@@ -40,24 +40,24 @@ struct Line {
 
 /// Publishes events to all open streams.
 #[derive(Debug)]
-pub(crate) struct Feed {
-    recent: Mutex<VecDeque<Arc<Line>>>,
+pub(crate) struct EventBroadcaster {
+    recent: Mutex<VecDeque<Arc<EncodedEvent>>>,
     latest: watch::Sender<u64>,
-    passing: broadcast::Sender<Arc<Line>>,
+    transient: broadcast::Sender<Arc<EncodedEvent>>,
 }
 
-impl Feed {
+impl EventBroadcaster {
     /// Returns a feed whose newest event has this sequence number.
     pub(crate) fn new(latest: u64) -> Self {
-        Feed {
+        EventBroadcaster {
             recent: Mutex::default(),
             latest: watch::Sender::new(latest),
-            passing: broadcast::Sender::new(PASSING_MAX),
+            transient: broadcast::Sender::new(TRANSIENT_LAG_MAX),
         }
     }
 
     /// Sets the newest sequence number of the store, unless a later event was published already.
-    pub(crate) fn begin(&self, newest: u64) {
+    pub(crate) fn raise_latest(&self, newest: u64) {
         let raise = |latest: &mut u64| {
             let raised = *latest < newest;
             *latest = newest.max(*latest);
@@ -68,9 +68,9 @@ impl Feed {
 
     /// Publishes a stored event. Events are published in the order of their sequence numbers.
     pub(crate) fn publish(&self, row: &EventRow) {
-        let line = Arc::new(line(row));
+        let line = Arc::new(encode_event(row));
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        if recent.len() == RECENT_MAX {
+        if recent.len() == RECENT_EVENTS_MAX {
             recent.pop_front();
         }
         recent.push_back(line);
@@ -79,22 +79,22 @@ impl Feed {
     }
 
     /// Publishes a transient event: output of an agent, a changed state file.
-    pub(crate) fn pass(&self, task: &str, name: EventName, at: String, data: Value) {
+    pub(crate) fn publish_transient(&self, task: &str, name: EventName, at: String, data: Value) {
         // Without an open stream this fails: nothing to do.
-        let _ = self.passing.send(Arc::new(Line {
+        let _ = self.transient.send(Arc::new(EncodedEvent {
             sequence: 0,
             task: task.to_owned(),
-            text: passing(task, name, at, data),
+            text: encode_transient_event(task, name, at, data),
         }));
     }
 
-    pub(crate) fn latest(&self) -> u64 {
+    pub(crate) fn latest_sequence(&self) -> u64 {
         *self.latest.borrow()
     }
 
     /// Returns the events after a sequence number, if memory reaches back that far.
-    fn after(&self, sequence: u64) -> Option<Vec<Arc<Line>>> {
-        if sequence >= self.latest() {
+    fn events_after(&self, sequence: u64) -> Option<Vec<Arc<EncodedEvent>>> {
+        if sequence >= self.latest_sequence() {
             return Some(Vec::new());
         }
         let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
@@ -117,7 +117,7 @@ fn event_name(kind: EventKind) -> EventName {
     }
 }
 
-fn line(row: &EventRow) -> Line {
+fn encode_event(row: &EventRow) -> EncodedEvent {
     let name = event_name(row.kind);
     let mut data = row.body.clone();
     // A transition line includes its own sequence number, as in `/transitions`.
@@ -137,14 +137,14 @@ fn line(row: &EventRow) -> Line {
         row.sequence,
         name.name()
     );
-    Line {
+    EncodedEvent {
         sequence: row.sequence,
         task: row.job.clone(),
         text: text.into(),
     }
 }
 
-fn passing(task: &str, name: EventName, timestamp: String, data: Value) -> Bytes {
+fn encode_transient_event(task: &str, name: EventName, timestamp: String, data: Value) -> Bytes {
     let body = EventBody {
         task_id: task.to_owned(),
         sequence: 0,
@@ -157,16 +157,16 @@ fn passing(task: &str, name: EventName, timestamp: String, data: Value) -> Bytes
 }
 
 /// Opens a stream of the events after `since`, for the tasks in a scope.
-pub(crate) fn open(
-    shared: &Arc<Shared>,
+pub(crate) fn open_stream(
+    shared: &Arc<SharedState>,
     scope: TaskScope,
     caller: &Caller,
     since: Option<u64>,
-) -> Result<Response<Body>, Problem> {
-    let latest = shared.feed.latest();
+) -> Result<Response<Body>, ApiError> {
+    let latest = shared.events.latest_sequence();
     if let Some(asked) = since {
-        let feed = shared.work()?.store().feed_range();
-        let (oldest, _) = feed.map_err(|error| Problem::internal(&error))?;
+        let feed = shared.job_service()?.store().feed_range();
+        let (oldest, _) = feed.map_err(|error| ApiError::internal(&error))?;
         // A task that exists has its whole history.
         if scope.is_everything() && oldest > 0 && asked.saturating_add(1) < oldest {
             return Err(ServerNo::EventGone { asked, oldest }.into());
@@ -175,9 +175,9 @@ pub(crate) fn open(
     let Ok(place) = Arc::clone(&shared.streams).try_acquire_owned() else {
         return Err(ServerNo::TooManyConnections.into());
     };
-    let (sender, receiver) = mpsc::channel(WAITING_MAX);
+    let (sender, receiver) = mpsc::channel(STREAM_CAPACITY);
     let from = since.map_or(latest, |since| since.min(latest));
-    let listener = Listener {
+    let listener = EventSubscriber {
         shared: Arc::clone(shared),
         scope,
         caller: caller.clone(),
@@ -188,10 +188,10 @@ pub(crate) fn open(
         listener.run().await;
         drop(place);
     });
-    let mut response = Response::new(Body::new(Piped(receiver)));
-    set(&mut response, header::CONTENT_TYPE, "text/event-stream");
+    let mut response = Response::new(Body::new(ChannelBody(receiver)));
+    set_header(&mut response, header::CONTENT_TYPE, "text/event-stream");
     // Keeps proxies from buffering the stream.
-    set(
+    set_header(
         &mut response,
         header::HeaderName::from_static("x-accel-buffering"),
         "no",
@@ -199,19 +199,19 @@ pub(crate) fn open(
     Ok(response)
 }
 
-struct Listener {
-    shared: Arc<Shared>,
+struct EventSubscriber {
+    shared: Arc<SharedState>,
     scope: TaskScope,
     caller: Caller,
     cursor: u64,
     sender: mpsc::Sender<Bytes>,
 }
 
-impl Listener {
+impl EventSubscriber {
     /// Sends events until the client disconnects or the server stops.
     async fn run(mut self) {
-        let mut latest = self.shared.feed.latest.subscribe();
-        let mut passing = self.shared.feed.passing.subscribe();
+        let mut latest = self.shared.events.latest.subscribe();
+        let mut passing = self.shared.events.transient.subscribe();
         let mut stopping = self.shared.stopping.subscribe();
         let hello = json!({ "sequence": self.cursor, "instance": self.shared.instance });
         let hello = format!("event: hello\ndata: {hello}\n\n");
@@ -219,7 +219,7 @@ impl Listener {
             return;
         }
         loop {
-            if !self.catch_up().await || !self.may_listen().await {
+            if !self.send_missed_events().await || !self.keeps_identity().await {
                 return;
             }
             let piece = tokio::select! {
@@ -228,12 +228,12 @@ impl Listener {
                     Err(_) => return,
                 },
                 line = passing.recv() => match line {
-                    Ok(line) if self.wants(&line) => line.text.clone(),
+                    Ok(line) if self.is_in_scope(&line) => line.text.clone(),
                     // Dropped transient events can be read from the logs.
                     Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => continue,
                     Err(broadcast::error::RecvError::Closed) => return,
                 },
-                () = tokio::time::sleep(HEARTBEAT) => Bytes::from_static(b": here\n\n"),
+                () = tokio::time::sleep(HEARTBEAT_INTERVAL) => Bytes::from_static(b": here\n\n"),
                 () = self.sender.closed() => return,
                 _ = stopping.changed() => return,
             };
@@ -243,26 +243,26 @@ impl Listener {
         }
     }
 
-    fn wants(&self, line: &Line) -> bool {
-        self.scope.has(&line.task)
+    fn is_in_scope(&self, line: &EncodedEvent) -> bool {
+        self.scope.contains(&line.task)
     }
 
     /// True while the caller keeps its identity: that of an agent ends with its attempt.
-    async fn may_listen(&self) -> bool {
+    async fn keeps_identity(&self) -> bool {
         let Caller::Agent { .. } = &self.caller else {
             return true;
         };
         let (shared, caller) = (Arc::clone(&self.shared), self.caller.clone());
-        let still = tokio::task::spawn_blocking(move || is_present(&shared, &caller));
+        let still = tokio::task::spawn_blocking(move || is_same_attempt(&shared, &caller));
         still.await.unwrap_or(false)
     }
 
     /// Sends the events after the cursor; returns false if the client has disconnected.
-    async fn catch_up(&mut self) -> bool {
+    async fn send_missed_events(&mut self) -> bool {
         loop {
-            let lines = match self.shared.feed.after(self.cursor) {
+            let lines = match self.shared.events.events_after(self.cursor) {
                 Some(lines) => lines,
-                None => match self.read().await {
+                None => match self.read_stored_events().await {
                     Some(lines) => lines,
                     None => return false,
                 },
@@ -271,7 +271,7 @@ impl Listener {
                 return true;
             };
             self.cursor = last.sequence;
-            for line in lines.iter().filter(|line| self.wants(line)) {
+            for line in lines.iter().filter(|line| self.is_in_scope(line)) {
                 if self.sender.send(line.text.clone()).await.is_err() {
                     return false;
                 }
@@ -279,16 +279,21 @@ impl Listener {
         }
     }
 
-    async fn read(&self) -> Option<Vec<Arc<Line>>> {
+    async fn read_stored_events(&self) -> Option<Vec<Arc<EncodedEvent>>> {
         let shared = Arc::clone(&self.shared);
         let wanted = EventQuery {
             after: self.cursor,
-            limit: READ_MAX,
+            limit: EVENTS_PER_READ_MAX,
             ..EventQuery::default()
         };
         let read = tokio::task::spawn_blocking(move || {
-            let rows = shared.work().ok()?.store().list_events(&wanted).ok()?;
-            Some(rows.iter().map(|row| Arc::new(line(row))).collect())
+            let rows = shared
+                .job_service()
+                .ok()?
+                .store()
+                .list_events(&wanted)
+                .ok()?;
+            Some(rows.iter().map(|row| Arc::new(encode_event(row))).collect())
         });
         read.await.ok().flatten()
     }

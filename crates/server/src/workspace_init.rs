@@ -1,11 +1,11 @@
 //! Starts a kind of work in a workspace that has no state file of it yet.
 
-use crate::call::Call;
-use crate::offers::action;
-use crate::problem::Problem;
-use crate::serve::Shared;
-use crate::verbs::{lacks, new_task, told};
-use crate::workspaces::{group, leads_out};
+use crate::allowed_verbs::workspace_action;
+use crate::error::ApiError;
+use crate::http_request::ApiRequest;
+use crate::serve::SharedState;
+use crate::verbs::{describe_change, missing_verb_field, new_task};
+use crate::workspaces::{leads_out, work_kind};
 use bowline_engine::allowed_verbs;
 use bowline_engine::kinds::FileKind;
 use bowline_engine::operations::develop::DevelopRun;
@@ -23,7 +23,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 /// Returns the verbs that start a kind of work.
-pub(crate) fn verbs(word: &str) -> &'static [&'static str] {
+pub(crate) fn start_verbs(word: &str) -> &'static [&'static str] {
     match word {
         "thinking" => &["new"],
         "memory" => &["task-new"],
@@ -34,28 +34,31 @@ pub(crate) fn verbs(word: &str) -> &'static [&'static str] {
 }
 
 /// Returns the kinds of work a person may start in a folder that has these files.
-pub(crate) fn beginnings(
+pub(crate) fn startable_runs(
     context: &Context,
     root: &Path,
     files: &[(FileKind, PathBuf)],
 ) -> Vec<WorkspaceBeginning> {
     let all = allowed_verbs::allowed_beginnings(context, root, files).into_iter();
     all.map(|(kind, one)| WorkspaceBeginning {
-        kind: group(kind).1,
+        kind: work_kind(kind).1,
         file: display_path(&root.join(kind.relative_path())),
-        action: action(one),
+        action: workspace_action(one),
     })
     .collect()
 }
 
 /// Starts a kind of work in the workspace of a call.
-pub(crate) fn begin(
-    shared: &Arc<Shared>,
-    call: &Call,
+pub(crate) fn start_work(
+    shared: &Arc<SharedState>,
+    call: &ApiRequest,
     verb: &'static str,
     asked: &VerbRequest,
-) -> Result<WorkspaceChange, Problem> {
-    let (context, root) = (&shared.context, shared.workspaces.find(call.param("id"))?);
+) -> Result<WorkspaceChange, ApiError> {
+    let (context, root) = (
+        &shared.context,
+        shared.workspaces.find_folder(call.path_param("id"))?,
+    );
     let kind = match verb {
         "new" => FileKind::Thinking,
         "task-new" => FileKind::TaskState,
@@ -68,15 +71,20 @@ pub(crate) fn begin(
         .as_deref()
         .filter(|it| *it != display_path(&place))
     {
-        return Err(Problem::no_such(ServerThing::StateFile, named));
+        return Err(ApiError::no_such(ServerThing::StateFile, named));
     }
     // State that a parent folder owns cannot be started here.
     let above = matches!(kind, FileKind::Develop | FileKind::Orchestrate)
         && workspace::locate_file(context, kind, root) != place;
     if above || leads_out(root, &place) {
-        return Err(outside(&display_path(&place)));
+        return Err(outside_error(&display_path(&place)));
     }
-    let said = || asked.text.as_deref().ok_or_else(|| lacks(verb, "text"));
+    let said = || {
+        asked
+            .text
+            .as_deref()
+            .ok_or_else(|| missing_verb_field(verb, "text"))
+    };
     let text = |name: &str| {
         asked
             .texts
@@ -86,10 +94,13 @@ pub(crate) fn begin(
     };
     let changed = match verb {
         "new" => {
-            let id = asked.code.as_deref().ok_or_else(|| lacks(verb, "code"))?;
+            let id = asked
+                .code
+                .as_deref()
+                .ok_or_else(|| missing_verb_field(verb, "code"))?;
             let title = Some(text("title")).filter(|it| !it.is_empty());
             let folder = asked.paths.first().map_or("", String::as_str);
-            let run = ThinkingRun::in_folder(context, &inside(root, folder)?);
+            let run = ThinkingRun::in_folder(context, &path_inside(root, folder)?);
             run.create_run(context, id, title.unwrap_or(id), text("goal"))?
         }
         "task-new" => {
@@ -102,7 +113,11 @@ pub(crate) fn begin(
             run.start_run(context, said()?, false)?.with_state(())
         }
         "init" => {
-            let plan = asked.id.as_deref().map(|it| inside(root, it)).transpose()?;
+            let plan = asked
+                .id
+                .as_deref()
+                .map(|it| path_inside(root, it))
+                .transpose()?;
             let begin = OrchestrationOptions {
                 plan,
                 ..OrchestrationOptions::default()
@@ -111,8 +126,11 @@ pub(crate) fn begin(
             run.create_run(context, &begin)?.with_state(())
         }
         _ => {
-            let path = asked.paths.first().ok_or_else(|| lacks(verb, "paths"))?;
-            let taken = take_over(root, None, &inside(root, path)?)?;
+            let path = asked
+                .paths
+                .first()
+                .ok_or_else(|| missing_verb_field(verb, "paths"))?;
+            let taken = take_over(root, None, &path_inside(root, path)?)?;
             let plan = plan_place(context, root);
             save_file(context, &plan, &taken.text, false)?;
             let done = taken.file.tasks.iter().filter(|task| task.done).count();
@@ -136,11 +154,11 @@ pub(crate) fn begin(
             });
         }
     };
-    Ok(told(&changed, call.lang))
+    Ok(describe_change(&changed, call.lang))
 }
 
 /// Returns a path below the workspace; one that leads out of it, by a link too, is refused.
-fn inside(root: &Path, path: &str) -> Result<PathBuf, Problem> {
+fn path_inside(root: &Path, path: &str) -> Result<PathBuf, ApiError> {
     let plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
     let place = root.join(path);
     let there = place.ancestors().find_map(|it| it.canonicalize().ok());
@@ -148,11 +166,11 @@ fn inside(root: &Path, path: &str) -> Result<PathBuf, Problem> {
     let within = within.is_some_and(|(there, root)| there.starts_with(root));
     match within && Path::new(path).components().all(plain) {
         true => Ok(place),
-        false => Err(outside(path)),
+        false => Err(outside_error(path)),
     }
 }
 
-fn outside(path: &str) -> Problem {
+fn outside_error(path: &str) -> ApiError {
     let path = path.chars().take(200).collect();
-    Problem::No(ServerNo::OutsideWorkspace { path })
+    ApiError::Server(ServerNo::OutsideWorkspace { path })
 }
