@@ -9,7 +9,7 @@ use std::process::ExitCode;
 pub(crate) fn run(event: Option<&OsString>) -> ExitCode {
     let event = event.and_then(|it| it.to_str());
     if matches!(event, Some("--help" | "-h")) {
-        return help();
+        return print_help();
     }
     // The answer already reports a panic; a client would also show the default message on stderr.
     std::panic::set_hook(Box::new(|_| {}));
@@ -21,12 +21,12 @@ pub(crate) fn run(event: Option<&OsString>) -> ExitCode {
     ExitCode::from(answer.code)
 }
 
-fn help() -> ExitCode {
-    crate::output::print(
+fn print_help() -> ExitCode {
+    crate::output::write_stdout(
         "Answers an agent client's hook message on standard input; exit code 2 denies\n\n\
          Usage: bowline hook [EVENT]\n\n\
          Events: pre-tool-use, post-tool-use, session-start, subagent-start, pre-compact, stop,\n\
          user-prompt-submit; without one, the message names it\n",
     );
-    crate::output::finished(ExitCode::SUCCESS, bowline_words::Lang::from_environment())
+    crate::output::finish_output(ExitCode::SUCCESS, bowline_words::Lang::from_environment())
 }

@@ -1,6 +1,6 @@
 //! Output of commands: data on stdout, messages on stderr, and exit codes.
 
-use crate::args::Common;
+use crate::args::GlobalArgs;
 use bowline_engine::files::{ChangeOutcome, FileNotice, FileView};
 use bowline_engine::formats::client_hooks::quote_word;
 use bowline_engine::formats::finding::{Finding, Severity};
@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 
 /// A meaning that has a terminal colour.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Tone {
+pub(crate) enum TextTone {
     Good,
     Bad,
     Busy,
@@ -25,17 +25,17 @@ pub(crate) enum Tone {
 
 /// Prints in the format, language and colours that the command line asks for.
 #[derive(Debug, Clone)]
-pub(crate) struct Output {
+pub(crate) struct CommandOutput {
     pub(crate) json: bool,
     pub(crate) lang: Lang,
     pub(crate) dry_run: bool,
     colour: bool,
 }
 
-impl Output {
-    pub(crate) fn new(common: &Common) -> Self {
+impl CommandOutput {
+    pub(crate) fn new(common: &GlobalArgs) -> Self {
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        Output {
+        CommandOutput {
             json: common.json,
             lang: common.lang.map_or_else(Lang::from_environment, Lang::from),
             dry_run: common.dry_run,
@@ -49,55 +49,59 @@ impl Output {
     }
 
     /// Prints a sentence on stderr, after a label that says how much it matters.
-    pub(crate) fn remark(&self, weight: Label, told: &OutputNote) {
-        self.talk(&format!("{}: {}", self.label(weight), told.say(self.lang)));
+    pub(crate) fn print_remark(&self, weight: Label, told: &OutputNote) {
+        self.print_stderr(&format!("{}: {}", self.label(weight), told.say(self.lang)));
     }
 
     /// Asks a person; `None` without a terminal or in a dry run.
-    pub(crate) fn ask(&self, question: &OutputNote) -> Option<String> {
+    pub(crate) fn ask_person(&self, question: &OutputNote) -> Option<String> {
         if !io::stdin().is_terminal() || !io::stderr().is_terminal() || self.dry_run {
             return None;
         }
-        self.progress(&format!("{} ", question.say(self.lang)));
+        self.show_progress(&format!("{} ", question.say(self.lang)));
         let mut answer = String::new();
         io::stdin().lock().read_line(&mut answer).ok()?;
         Some(answer)
     }
 
     /// Colours a text if the terminal shows colours.
-    pub(crate) fn tone(&self, tone: Tone, text: &str) -> String {
+    pub(crate) fn colour_text(&self, tone: TextTone, text: &str) -> String {
         if !self.colour {
             return text.to_owned();
         }
         let code = match tone {
-            Tone::Good => "32",
-            Tone::Bad => "31",
-            Tone::Busy => "33",
-            Tone::Faint => "2",
-            Tone::Strong => "1",
+            TextTone::Good => "32",
+            TextTone::Bad => "31",
+            TextTone::Busy => "33",
+            TextTone::Faint => "2",
+            TextTone::Strong => "1",
         };
         format!("\u{1b}[{code}m{text}\u{1b}[0m")
     }
 
     /// Prints a line of data on stdout.
-    pub(crate) fn line(&self, text: &str) {
-        print(&format!("{}\n", harmless(text)));
+    pub(crate) fn print_line(&self, text: &str) {
+        write_stdout(&format!("{}\n", replace_control_characters(text)));
     }
 
     /// Prints text on stdout as it is.
-    pub(crate) fn raw(&self, text: &str) {
-        print(text);
+    pub(crate) fn print_raw(&self, text: &str) {
+        write_stdout(text);
     }
 
     /// Prints a message on stderr.
-    pub(crate) fn talk(&self, text: &str) {
-        talk(&harmless(text));
+    pub(crate) fn print_stderr(&self, text: &str) {
+        write_stderr_line(&replace_control_characters(text));
     }
 
     /// Shows a line on a terminal that the next one replaces; prints nothing elsewhere.
-    pub(crate) fn progress(&self, text: &str) {
+    pub(crate) fn show_progress(&self, text: &str) {
         if std::io::stderr().is_terminal() && !self.json {
-            let _ = write!(std::io::stderr(), "\r{}\u{1b}[K", harmless(text));
+            let _ = write!(
+                std::io::stderr(),
+                "\r{}\u{1b}[K",
+                replace_control_characters(text)
+            );
         }
     }
 
@@ -125,37 +129,37 @@ impl Output {
     }
 
     /// Prints the outcome of a change: one line of text, or JSON.
-    pub(crate) fn changed<S>(
+    pub(crate) fn print_change<S>(
         &self,
         context: &Context,
         changed: &ChangeOutcome<S>,
         did: &Confirmation,
     ) -> ExitCode {
         if self.json {
-            self.line(&self.changed_json(context, changed).to_string());
+            self.print_line(&self.changed_json(context, changed).to_string());
         } else {
-            self.notices(&changed.view.notices);
-            self.line(&self.marked(&did.say(self.lang)));
+            self.print_notices(&changed.view.notices);
+            self.print_line(&self.mark_dry_run(&did.say(self.lang)));
         }
         ExitCode::SUCCESS
     }
 
     /// Prints the outcome of a verb that changes several files or none: lines of text, or JSON.
-    pub(crate) fn done(&self, mut body: Value, lines: &[String]) {
+    pub(crate) fn print_outcome(&self, mut body: Value, lines: &[String]) {
         if self.json {
             if self.dry_run {
                 body["dryRun"] = json!(true);
             }
-            self.line(&body.to_string());
+            self.print_line(&body.to_string());
             return;
         }
         for line in lines {
-            self.line(&self.marked(line));
+            self.print_line(&self.mark_dry_run(line));
         }
     }
 
     /// Marks a line as part of a dry run, if this is one.
-    pub(crate) fn marked(&self, text: &str) -> String {
+    pub(crate) fn mark_dry_run(&self, text: &str) -> String {
         match self.dry_run {
             true => format!("{} {text}", self.label(Label::DryRun)),
             false => text.to_owned(),
@@ -163,7 +167,7 @@ impl Output {
     }
 
     /// Prints notices about a file on stderr.
-    pub(crate) fn notices(&self, notices: &[FileNotice]) {
+    pub(crate) fn print_notices(&self, notices: &[FileNotice]) {
         for notice in notices {
             let word = match notice {
                 FileNotice::OutsideEdit { lost } if !lost.is_empty() => Label::Warning,
@@ -180,24 +184,28 @@ impl Output {
             };
             let word = self.label(word);
             let text = notice.render_notice(self.lang);
-            self.talk(&format!("{word}[{}]: {text}", notice.code()));
+            self.print_stderr(&format!("{word}[{}]: {text}", notice.code()));
         }
     }
 
     /// Returns the label of a finding, with its code.
-    pub(crate) fn severity(&self, severity: Severity, code: &str) -> String {
+    pub(crate) fn severity_label(&self, severity: Severity, code: &str) -> String {
         let (word, tone) = match severity {
-            Severity::Note => (Label::Note, Tone::Faint),
-            Severity::Warning => (Label::Warning, Tone::Busy),
-            Severity::Error => (Label::Error, Tone::Bad),
-            Severity::ReadOnly => (Label::ReadOnly, Tone::Bad),
-            Severity::Fatal => (Label::Fatal, Tone::Bad),
+            Severity::Note => (Label::Note, TextTone::Faint),
+            Severity::Warning => (Label::Warning, TextTone::Busy),
+            Severity::Error => (Label::Error, TextTone::Bad),
+            Severity::ReadOnly => (Label::ReadOnly, TextTone::Bad),
+            Severity::Fatal => (Label::Fatal, TextTone::Bad),
         };
-        self.tone(tone, &format!("{}[{code}]", self.label(word)))
+        self.colour_text(tone, &format!("{}[{code}]", self.label(word)))
     }
 
     /// Formats a finding on one or two lines, with its place.
-    pub(crate) fn finding(&self, finding: &Finding, document: Option<&JsonDocument>) -> String {
+    pub(crate) fn format_finding(
+        &self,
+        finding: &Finding,
+        document: Option<&JsonDocument>,
+    ) -> String {
         let place = match document {
             Some(document) if !finding.pointer.is_empty() => {
                 let (line, column) = document.line_and_column(&finding.pointer);
@@ -206,7 +214,7 @@ impl Output {
             Some(_) | None if !finding.pointer.is_empty() => format!(" {}", finding.pointer),
             Some(_) | None => String::new(),
         };
-        let head = self.severity(finding.severity, finding.code);
+        let head = self.severity_label(finding.severity, finding.code);
         let mut text = format!("{head}:{place} {}", finding.message.say(self.lang));
         if let Some(repair) = &finding.repair {
             let (word, repair) = (self.label(Label::Repair), repair.say(self.lang));
@@ -216,14 +224,14 @@ impl Output {
     }
 
     /// Returns an error's message and hint in the language of the output.
-    fn words(&self, error: &Error) -> (String, String) {
+    fn error_texts(&self, error: &Error) -> (String, String) {
         let (message, hint) = error.render_message(self.lang);
-        (message, pasted(error, hint))
+        (message, quote_hint_path(error, hint))
     }
 
     /// Returns the JSON form of an error.
     pub(crate) fn error_json(&self, error: &Error) -> Value {
-        let (mut message, hint) = self.words(error);
+        let (mut message, hint) = self.error_texts(error);
         // One sentence with all its causes: JSON has no lines below it.
         for cause in error.render_causes(self.lang) {
             message.push_str(&format!(": {cause}"));
@@ -239,40 +247,46 @@ impl Output {
     }
 
     /// Prints an error and returns its exit code.
-    pub(crate) fn error(&self, error: &Error) -> ExitCode {
+    pub(crate) fn print_error(&self, error: &Error) -> ExitCode {
         if let Error::AfterRepair { notices, .. } = error {
-            self.notices(notices);
+            self.print_notices(notices);
         }
         if self.json {
-            self.line(&json!({ "error": self.error_json(error) }).to_string());
+            self.print_line(&json!({ "error": self.error_json(error) }).to_string());
         } else {
-            let (message, hint) = self.words(error);
+            let (message, hint) = self.error_texts(error);
             let head = self.label(Label::Error);
-            self.talk(&format!("{head}[{}]: {message}", error.code()));
+            self.print_stderr(&format!("{head}[{}]: {message}", error.code()));
             for cause in error.render_causes(self.lang) {
-                self.talk(&format!("  {}: {cause}", self.label(Label::Because)));
+                self.print_stderr(&format!("  {}: {cause}", self.label(Label::Because)));
             }
             if !hint.is_empty() {
-                self.talk(&format!("{}: {hint}", self.label(Label::Hint)));
+                self.print_stderr(&format!("{}: {hint}", self.label(Label::Hint)));
             }
         }
         exit_code(error.exit_class())
     }
 }
 
-impl Output {
+impl CommandOutput {
     /// Prints an error given as texts, and returns its exit code.
-    pub(crate) fn told(&self, code: &str, message: &str, hint: &str, exit: u8) -> ExitCode {
+    pub(crate) fn print_error_texts(
+        &self,
+        code: &str,
+        message: &str,
+        hint: &str,
+        exit: u8,
+    ) -> ExitCode {
         if self.json {
             let body = json!({ "code": code, "message": message, "hint": hint });
-            self.line(&json!({ "error": body }).to_string());
+            self.print_line(&json!({ "error": body }).to_string());
         } else {
-            self.talk(&format!(
+            self.print_stderr(&format!(
                 "{}[{code}]: {message}",
                 Label::Error.say(self.lang)
             ));
             if !hint.is_empty() {
-                self.talk(&format!("{}: {hint}", Label::Hint.say(self.lang)));
+                self.print_stderr(&format!("{}: {hint}", Label::Hint.say(self.lang)));
             }
         }
         ExitCode::from(exit)
@@ -280,30 +294,30 @@ impl Output {
 }
 
 /// The first error of writing to stdout.
-static UNWRITTEN: OnceLock<io::Error> = OnceLock::new();
+static STDOUT_ERROR: OnceLock<io::Error> = OnceLock::new();
 
 /// Prints data on stdout. A failure is reported at the end, by [`finished`].
-pub(crate) fn print(text: &str) {
-    printed(io::stdout().write_all(text.as_bytes()));
+pub(crate) fn write_stdout(text: &str) {
+    record_stdout_result(io::stdout().write_all(text.as_bytes()));
 }
 
 /// Records the result of writing to stdout.
-pub(crate) fn printed(result: io::Result<()>) {
+pub(crate) fn record_stdout_result(result: io::Result<()>) {
     if let Err(error) = result {
-        let _ = UNWRITTEN.set(error);
+        let _ = STDOUT_ERROR.set(error);
     }
 }
 
 /// Prints a line on stderr. If even that fails, the exit code has to do.
-pub(crate) fn talk(text: &str) {
+pub(crate) fn write_stderr_line(text: &str) {
     let _ = io::stderr().write_all(format!("{text}\n").as_bytes());
 }
 
 /// Flushes stdout and returns the final exit code: a failure if data could not be written. A closed
 /// pipe changes nothing: its reader has seen all it wanted.
-pub(crate) fn finished(code: ExitCode, lang: Lang) -> ExitCode {
-    printed(io::stdout().flush());
-    let Some(error) = UNWRITTEN.get() else {
+pub(crate) fn finish_output(code: ExitCode, lang: Lang) -> ExitCode {
+    record_stdout_result(io::stdout().flush());
+    let Some(error) = STDOUT_ERROR.get() else {
         return code;
     };
     if error.kind() == io::ErrorKind::BrokenPipe {
@@ -311,17 +325,17 @@ pub(crate) fn finished(code: ExitCode, lang: Lang) -> ExitCode {
     }
     let cause = bowline_engine::words::system_cause(error);
     let message = OutputNote::OutputUnwritten { cause }.say(lang);
-    talk(&format!("{}[io]: {message}", Label::Error.say(lang)));
+    write_stderr_line(&format!("{}[io]: {message}", Label::Error.say(lang)));
     let hint = OutputNote::OutputUnwrittenHint.say(lang);
-    talk(&format!("{}: {hint}", Label::Hint.say(lang)));
+    write_stderr_line(&format!("{}: {hint}", Label::Hint.say(lang)));
     exit_code(ExitClass::Failure)
 }
 
 /// Quotes the path in a hint so that its command can be pasted into a shell.
-fn pasted(error: &Error, hint: String) -> String {
+fn quote_hint_path(error: &Error, hint: String) -> String {
     let path = match error {
         Error::Damaged { path, .. } | Error::NoSuchTransition { path, .. } => path,
-        Error::AfterRepair { error, .. } => return pasted(error, hint),
+        Error::AfterRepair { error, .. } => return quote_hint_path(error, hint),
         _ => return hint,
     };
     let path = path.display().to_string();
@@ -337,7 +351,7 @@ fn pasted(error: &Error, hint: String) -> String {
 
 /// Replaces characters that a terminal would obey; titles and paths come from others. Our own
 /// colours stay.
-fn harmless(text: &str) -> String {
+fn replace_control_characters(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(letter) = rest.chars().next() {

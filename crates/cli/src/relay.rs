@@ -3,8 +3,8 @@
 //! and exit code are the same.
 
 use crate::args::develop::DevelopVerb;
-use crate::args::{Cli, Command, Deferred};
-use crate::output::Output;
+use crate::args::{Cli, CliCommand, DeferredArgs};
+use crate::output::CommandOutput;
 use bowline_engine::context::EVIDENCE_KEY_VARIABLE;
 use bowline_engine::kinds::FileKind;
 use bowline_engine::supervisor::relay::{self, RelayRequest, RelayStream};
@@ -25,7 +25,7 @@ const STDIN: &str = "-";
 const INPUT_BYTES_MAX: u64 = 1 << 20;
 
 /// Serves the relay connection of one agent.
-pub(crate) fn serve(folder: Option<&OsString>) -> ExitCode {
+pub(crate) fn serve_relay(folder: Option<&OsString>) -> ExitCode {
     match folder {
         Some(folder) => relay::serve_connection(&[RELAYED_WORD], Path::new(folder)),
         None => ExitCode::FAILURE,
@@ -34,7 +34,7 @@ pub(crate) fn serve(folder: Option<&OsString>) -> ExitCode {
 
 /// Prepares this process to run an agent's command: it ends with the connection, may touch the
 /// agent's roots and the records of its run, and starts its children in the agent's sandbox.
-pub(crate) fn confine(folder: &Path) -> Result<Attempt, Error> {
+pub(crate) fn confine_process(folder: &Path) -> Result<Attempt, Error> {
     let attempt = Attempt::open_existing(folder)?;
     relay::end_with_parent().map_err(|source| Error::ProgramFailed {
         program: "bowline".into(),
@@ -46,7 +46,11 @@ pub(crate) fn confine(folder: &Path) -> Result<Attempt, Error> {
 }
 
 /// Checks that a command may run on behalf of the agent of `attempt`.
-pub(crate) fn permit(cli: &Cli, attempt: &Attempt, words: &[OsString]) -> Result<(), Error> {
+pub(crate) fn check_relayed_command(
+    cli: &Cli,
+    attempt: &Attempt,
+    words: &[OsString],
+) -> Result<(), Error> {
     let refused = |reason: Unrelayed| Error::NotRelayed {
         what: crate::commands::first_words(words),
         reason,
@@ -84,7 +88,7 @@ pub(crate) fn permit(cli: &Cli, attempt: &Attempt, words: &[OsString]) -> Result
 /// Every other command runs inside, with the agent's own rights.
 fn is_relayed(cli: &Cli) -> bool {
     match &cli.command {
-        Some(Command::Develop(Deferred(args))) => match args.verb {
+        Some(CliCommand::Develop(DeferredArgs(args))) => match args.verb {
             DevelopVerb::Resume
             | DevelopVerb::Status
             | DevelopVerb::Evidence(_)
@@ -101,32 +105,32 @@ fn is_relayed(cli: &Cli) -> bool {
             | DevelopVerb::Adopt
             | DevelopVerb::Seal => true,
         },
-        Some(Command::Verify { .. }) => true,
+        Some(CliCommand::Verify { .. }) => true,
         Some(
-            Command::Thinking(_)
-            | Command::Memory(_)
-            | Command::Orchestrate(_)
-            | Command::Task(_)
-            | Command::Serve(_)
-            | Command::Store(_)
-            | Command::Demo(_)
-            | Command::Capsule(_)
-            | Command::Replay(_)
-            | Command::Agent { .. }
-            | Command::Doctor { .. }
-            | Command::Init { .. }
-            | Command::Hook { .. }
-            | Command::Mcp(_)
-            | Command::RunAgent(_)
-            | Command::Attach(_)
-            | Command::Status { .. }
-            | Command::History { .. }
-            | Command::Undo { .. }
-            | Command::Restore { .. }
-            | Command::Schema { .. }
-            | Command::Explain { .. }
-            | Command::Scripted { .. }
-            | Command::Completions { .. },
+            CliCommand::Thinking(_)
+            | CliCommand::Memory(_)
+            | CliCommand::Orchestrate(_)
+            | CliCommand::Task(_)
+            | CliCommand::Serve(_)
+            | CliCommand::Store(_)
+            | CliCommand::Demo(_)
+            | CliCommand::Capsule(_)
+            | CliCommand::Replay(_)
+            | CliCommand::Agent { .. }
+            | CliCommand::Doctor { .. }
+            | CliCommand::Init { .. }
+            | CliCommand::Hook { .. }
+            | CliCommand::Mcp(_)
+            | CliCommand::RunAgent(_)
+            | CliCommand::Attach(_)
+            | CliCommand::Status { .. }
+            | CliCommand::History { .. }
+            | CliCommand::Undo { .. }
+            | CliCommand::Restore { .. }
+            | CliCommand::Schema { .. }
+            | CliCommand::Explain { .. }
+            | CliCommand::Scripted { .. }
+            | CliCommand::Completions { .. },
         )
         | None => false,
     }
@@ -134,9 +138,9 @@ fn is_relayed(cli: &Cli) -> bool {
 
 /// Relays a command if this process is inside a sandbox and the command is one that is relayed;
 /// otherwise `None`.
-pub(crate) fn ask(
+pub(crate) fn relay_if_inside(
     cli: &Cli,
-    output: &Output,
+    output: &CommandOutput,
     words: &[OsString],
 ) -> Option<Result<ExitCode, Error>> {
     let socket = std::env::var_os(RELAY_VARIABLE)?;
@@ -145,10 +149,10 @@ pub(crate) fn ask(
         // The caller's language, not that of the process that started the agent.
         words.insert(0, format!("--lang={}", output.lang.name()).into());
     }
-    is_relayed(cli).then(|| asked(Path::new(&socket), &words))
+    is_relayed(cli).then(|| relay_command(Path::new(&socket), &words))
 }
 
-fn asked(socket: &Path, words: &[OsString]) -> Result<ExitCode, Error> {
+fn relay_command(socket: &Path, words: &[OsString]) -> Result<ExitCode, Error> {
     let bad = |message: Wrong| Error::BadInput {
         message,
         hint: Advice::Utf8,
@@ -171,7 +175,9 @@ fn asked(socket: &Path, words: &[OsString]) -> Result<ExitCode, Error> {
         &RelayRequest::new(words, folder, input),
         |what, bytes| {
             match what {
-                RelayStream::Out => crate::output::printed(std::io::stdout().write_all(bytes)),
+                RelayStream::Out => {
+                    crate::output::record_stdout_result(std::io::stdout().write_all(bytes))
+                }
                 // A failed write to stderr is ignored, as in every other command.
                 RelayStream::Err => drop(std::io::stderr().write_all(bytes)),
             }

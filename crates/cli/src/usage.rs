@@ -2,7 +2,7 @@
 
 use crate::args::Cli;
 use crate::help;
-use crate::output::{print, printed, talk};
+use crate::output::{record_stdout_result, write_stderr_line, write_stdout};
 use bowline_words::message::{Label, Misused, Rightly};
 use bowline_words::{Lang, korean_help};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -14,10 +14,10 @@ use std::process::ExitCode;
 /// Exit code of a usage error.
 const USAGE_CODE: u8 = 2;
 /// Most commands suggested when a word is a verb of several nouns.
-const MEANT_MAX: usize = 4;
+const SUGGESTIONS_MAX: usize = 4;
 
 /// Command names of other programs, and the Bowline commands that do the same.
-const ELSEWHERE: [(&str, &str); 6] = [
+const FOREIGN_COMMANDS: [(&str, &str); 6] = [
     ("list", "bowline status"),
     ("ls", "bowline status"),
     ("log", "bowline history"),
@@ -27,49 +27,49 @@ const ELSEWHERE: [(&str, &str); 6] = [
 ];
 
 /// Reports a usage error, or prints help or the version, and returns the exit code.
-pub(crate) fn tell(
+pub(crate) fn report_usage_error(
     error: &clap::Error,
     arguments: &[OsString],
     lang: Lang,
     json: bool,
 ) -> ExitCode {
     if !error.use_stderr() {
-        match help::page(arguments, lang) {
-            Some(page) => print(&page),
-            None => printed(error.print()),
+        match help::help_page(arguments, lang) {
+            Some(page) => write_stdout(&page),
+            None => record_stdout_result(error.print()),
         }
         return ExitCode::SUCCESS;
     }
     let help = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
     if help && !json {
         // The help page itself is the answer.
-        match help::page(arguments, lang) {
-            Some(page) => talk(page.trim_end()),
+        match help::help_page(arguments, lang) {
+            Some(page) => write_stderr_line(page.trim_end()),
             None => drop(error.print()),
         }
         return ExitCode::from(USAGE_CODE);
     }
-    let message = misused(error, lang).say(lang);
-    let hint = rightly(error, arguments).say(lang);
+    let message = describe_misuse(error, lang).say(lang);
+    let hint = suggest_correction(error, arguments).say(lang);
     if json {
         let body = json!({ "error": { "code": "usage", "message": message, "hint": hint } });
-        print(&format!("{body}\n"));
+        write_stdout(&format!("{body}\n"));
         return ExitCode::from(USAGE_CODE);
     }
-    talk(&format!("{}[usage]: {message}", Label::Error.say(lang)));
+    write_stderr_line(&format!("{}[usage]: {message}", Label::Error.say(lang)));
     if let Some(line) = usage_line(error) {
         let line = match lang {
             Lang::En => line,
             Lang::Ko => korean_help::translate_frame(&line),
         };
-        talk(&format!("{}: {line}", Label::Usage.say(lang)));
+        write_stderr_line(&format!("{}: {line}", Label::Usage.say(lang)));
     }
-    talk(&format!("{}: {hint}", Label::Hint.say(lang)));
+    write_stderr_line(&format!("{}: {hint}", Label::Hint.say(lang)));
     ExitCode::from(USAGE_CODE)
 }
 
 /// Returns the language that an invalid command line asks for with `--lang`, if any.
-pub(crate) fn language(arguments: &[std::ffi::OsString]) -> Option<Lang> {
+pub(crate) fn requested_language(arguments: &[std::ffi::OsString]) -> Option<Lang> {
     let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
     let separate = words.windows(2).filter(|pair| pair[0] == "--lang");
     let separate = separate.map(|pair| pair[1]);
@@ -82,7 +82,7 @@ pub(crate) fn language(arguments: &[std::ffi::OsString]) -> Option<Lang> {
 }
 
 /// Returns the first paragraph of clap's message; usage and tips follow after an empty line.
-fn english(error: &clap::Error) -> String {
+fn clap_message(error: &clap::Error) -> String {
     let text = error.to_string();
     let lines: Vec<&str> = text
         .lines()
@@ -92,19 +92,19 @@ fn english(error: &clap::Error) -> String {
     lines.join(" ").trim_start_matches("error: ").to_owned()
 }
 
-fn misused(error: &clap::Error, lang: Lang) -> Misused {
-    let argument = context(error, ContextKind::InvalidArg);
-    let value = context(error, ContextKind::InvalidValue);
+fn describe_misuse(error: &clap::Error, lang: Lang) -> Misused {
+    let argument = error_detail(error, ContextKind::InvalidArg);
+    let value = error_detail(error, ContextKind::InvalidValue);
     match error.kind() {
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             Misused::CommandMissing
         }
         // clap's English message also contains the reasons given by our value parsers.
         _ if lang == Lang::En => Misused::Other {
-            text: english(error),
+            text: clap_message(error),
         },
         ErrorKind::InvalidSubcommand => Misused::NoCommand {
-            name: context(error, ContextKind::InvalidSubcommand),
+            name: error_detail(error, ContextKind::InvalidSubcommand),
         },
         ErrorKind::UnknownArgument => Misused::NoArgument { name: argument },
         ErrorKind::MissingRequiredArgument => Misused::ArgumentMissing { names: argument },
@@ -118,30 +118,30 @@ fn misused(error: &clap::Error, lang: Lang) -> Misused {
         ErrorKind::TooFewValues | ErrorKind::NoEquals => Misused::MoreValues { argument },
         ErrorKind::ArgumentConflict => Misused::Conflict {
             argument,
-            other: context(error, ContextKind::PriorArg),
+            other: error_detail(error, ContextKind::PriorArg),
         },
         ErrorKind::InvalidUtf8 => Misused::NotText,
         _ => Misused::Other {
-            text: english(error),
+            text: clap_message(error),
         },
     }
 }
 
 /// Returns advice: a command of that name elsewhere in the tree, clap's own suggestion, or the help
 /// page of the command that was reached.
-fn rightly(error: &clap::Error, arguments: &[OsString]) -> Rightly {
+fn suggest_correction(error: &clap::Error, arguments: &[OsString]) -> Rightly {
     let mut root = Cli::command();
     root.build();
     let words: Vec<&str> = arguments.iter().filter_map(|it| it.to_str()).collect();
-    let (path, reached) = reached(&root, &words[1.min(words.len())..]);
+    let (path, reached) = find_reached_command(&root, &words[1.min(words.len())..]);
     let help = format!("{path} --help");
     let meant = match error.kind() {
         ErrorKind::InvalidSubcommand => {
-            let word = context(error, ContextKind::InvalidSubcommand);
+            let word = error_detail(error, ContextKind::InvalidSubcommand);
             let after = words.iter().skip_while(|it| **it != word).skip(1);
             let after = after.take_while(|it| !it.starts_with('-'));
             let after: Vec<&str> = after.copied().collect();
-            meant(&root, reached, &path, &word, &after)
+            suggest_command(&root, reached, &path, &word, &after)
         }
         _ => None,
     };
@@ -153,11 +153,11 @@ fn rightly(error: &clap::Error, arguments: &[OsString]) -> Rightly {
         ContextKind::SuggestedArg,
         ContextKind::SuggestedValue,
     ];
-    let mut suggested = suggested.iter().map(|kind| context(error, *kind));
+    let mut suggested = suggested.iter().map(|kind| error_detail(error, *kind));
     if let Some(word) = suggested.find(|text| !text.is_empty()) {
         return Rightly::DidYouMean { word, help };
     }
-    let values = context(error, ContextKind::ValidValue);
+    let values = error_detail(error, ContextKind::ValidValue);
     if !values.is_empty() {
         return Rightly::OneOf { values };
     }
@@ -170,7 +170,7 @@ fn rightly(error: &clap::Error, arguments: &[OsString]) -> Rightly {
 
 /// Follows the words of a command line into the command tree; returns the path and the last
 /// command.
-fn reached<'c>(root: &'c Command, words: &[&str]) -> (String, &'c Command) {
+fn find_reached_command<'c>(root: &'c Command, words: &[&str]) -> (String, &'c Command) {
     let (mut path, mut command) = ("bowline".to_owned(), root);
     for word in words.iter().filter(|word| !word.starts_with('-')) {
         // A word that is no command may be the value of the option before it.
@@ -185,7 +185,7 @@ fn reached<'c>(root: &'c Command, words: &[&str]) -> (String, &'c Command) {
 
 /// Returns the command that an unknown word may stand for: one of that name below, elsewhere in the
 /// tree, or the counterpart of another program's command.
-fn meant(
+fn suggest_command(
     root: &Command,
     reached: &Command,
     path: &str,
@@ -193,18 +193,18 @@ fn meant(
     after: &[&str],
 ) -> Option<String> {
     let mut found = Vec::new();
-    named(reached, path, word, &mut found);
+    collect_commands_named(reached, path, word, &mut found);
     if found.is_empty() {
         let noun = path.split(' ').nth(1);
         let below = noun.and_then(|noun| root.find_subcommand(noun));
         match below {
-            Some(below) => named(
+            Some(below) => collect_commands_named(
                 below,
                 &format!("bowline {}", below.get_name()),
                 word,
                 &mut found,
             ),
-            None => named(root, "bowline", word, &mut found),
+            None => collect_commands_named(root, "bowline", word, &mut found),
         }
     }
     // A value that only one of them accepts decides.
@@ -222,17 +222,22 @@ fn meant(
     }
     let mut names: Vec<String> = found.into_iter().map(|(name, _)| name).collect();
     if path == "bowline" || names.is_empty() {
-        let known = ELSEWHERE.iter().filter(|(other, _)| *other == word);
+        let known = FOREIGN_COMMANDS.iter().filter(|(other, _)| *other == word);
         names.extend(known.map(|(_, command)| (*command).to_owned()));
     }
     match names.len() {
-        1..=MEANT_MAX => Some(names.join("', '")),
+        1..=SUGGESTIONS_MAX => Some(names.join("', '")),
         _ => None,
     }
 }
 
 /// Collects every command below `command` that is called `word`.
-fn named<'c>(command: &'c Command, path: &str, word: &str, found: &mut Vec<(String, &'c Command)>) {
+fn collect_commands_named<'c>(
+    command: &'c Command,
+    path: &str,
+    word: &str,
+    found: &mut Vec<(String, &'c Command)>,
+) {
     // clap's own `help` command repeats every name.
     let others = command.get_subcommands();
     for below in others.filter(|below| below.get_name() != "help") {
@@ -240,7 +245,7 @@ fn named<'c>(command: &'c Command, path: &str, word: &str, found: &mut Vec<(Stri
         if below.get_name() == word {
             found.push((path.clone(), below));
         }
-        named(below, &path, word, found);
+        collect_commands_named(below, &path, word, found);
     }
 }
 
@@ -253,7 +258,7 @@ fn usage_line(error: &clap::Error) -> Option<String> {
 }
 
 /// Returns one detail of clap's error as text; empty when the error has none.
-fn context(error: &clap::Error, kind: ContextKind) -> String {
+fn error_detail(error: &clap::Error, kind: ContextKind) -> String {
     match error.get(kind) {
         Some(ContextValue::String(text)) => text.clone(),
         Some(ContextValue::Strings(texts)) => texts.join(", "),

@@ -16,7 +16,7 @@ const TEXT_CHARS_MAX: usize = 400;
 
 /// A refusal with code and rendered texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
+pub struct ToolRefusal {
     /// Stable code that `bowline explain` documents.
     pub code: String,
     /// Message about the failure.
@@ -27,35 +27,35 @@ pub struct Refused {
 
 /// Error of a tool call.
 #[derive(Debug)]
-pub(crate) enum No {
+pub(crate) enum ToolError {
     /// The engine refused.
     Engine(Box<Error>),
     /// The engine refused, with the evidence of the commands it ran.
-    Seen(Box<Error>, Value),
+    WithEvidence(Box<Error>, Value),
     /// The task server, a run, or the tool itself refused.
-    Told(Refused),
+    Rendered(ToolRefusal),
 }
 
-impl From<Error> for No {
+impl From<Error> for ToolError {
     fn from(error: Error) -> Self {
-        No::Engine(Box::new(error))
+        ToolError::Engine(Box::new(error))
     }
 }
 
-impl From<Refused> for No {
-    fn from(refused: Refused) -> Self {
-        No::Told(refused)
+impl From<ToolRefusal> for ToolError {
+    fn from(refused: ToolRefusal) -> Self {
+        ToolError::Rendered(refused)
     }
 }
 
 /// Result of a tool call.
-pub(crate) type Done = Result<Value, No>;
+pub(crate) type ToolResult = Result<Value, ToolError>;
 
-impl No {
+impl ToolError {
     /// Creates the error of a call that does not fit its tool.
-    pub(crate) fn tool(no: &ToolNo, lang: Lang) -> No {
+    pub(crate) fn from_tool_fault(no: &ToolNo, lang: Lang) -> ToolError {
         let (message, hint) = no.say(lang);
-        No::Told(Refused {
+        ToolError::Rendered(ToolRefusal {
             code: code(no).to_owned(),
             message,
             hint,
@@ -65,10 +65,10 @@ impl No {
     /// Converts the error into the JSON that `--json` prints on the command line.
     pub(crate) fn to_json(&self, desk: &ToolSession) -> Value {
         let (error, seen) = match self {
-            No::Engine(error) => (error, None),
-            No::Seen(error, seen) => (error, Some(seen)),
-            No::Told(refused) => {
-                let Refused {
+            ToolError::Engine(error) => (error, None),
+            ToolError::WithEvidence(error, seen) => (error, Some(seen)),
+            ToolError::Rendered(refused) => {
+                let ToolRefusal {
                     code,
                     message,
                     hint,
@@ -104,7 +104,11 @@ fn code(no: &ToolNo) -> &'static str {
 }
 
 /// Builds the answer to a change: the transition, the next commands, and further facts of the verb.
-pub(crate) fn changed<S>(desk: &ToolSession, changed: &ChangeOutcome<S>, facts: Value) -> Done {
+pub(crate) fn answer_change<S>(
+    desk: &ToolSession,
+    changed: &ChangeOutcome<S>,
+    facts: Value,
+) -> ToolResult {
     let view = &changed.view;
     let mut body = json!({
         "kind": view.kind.name(),
@@ -117,23 +121,23 @@ pub(crate) fn changed<S>(desk: &ToolSession, changed: &ChangeOutcome<S>, facts: 
     if let (Value::Object(body), Value::Object(facts)) = (&mut body, facts) {
         body.extend(facts);
     }
-    add_rest(desk, view, &mut body);
+    add_advice(desk, view, &mut body);
     Ok(body)
 }
 
 /// Builds the answer to reading a state file.
-pub(crate) fn viewed(desk: &ToolSession, view: &FileView) -> Done {
+pub(crate) fn answer_view(desk: &ToolSession, view: &FileView) -> ToolResult {
     let mut body = json!({
         "kind": view.kind.name(),
         "path": desk.display_path(&view.path),
         "status": view.examined.status,
         "state": view.masked_document(),
     });
-    add_rest(desk, view, &mut body);
+    add_advice(desk, view, &mut body);
     Ok(body)
 }
 
-fn add_rest(desk: &ToolSession, view: &FileView, body: &mut Value) {
+fn add_advice(desk: &ToolSession, view: &FileView, body: &mut Value) {
     let next = advice::suggested_commands(&desk.context, view);
     if !next.is_empty() {
         body["next"] = next.into();
@@ -153,13 +157,13 @@ fn add_rest(desk: &ToolSession, view: &FileView, body: &mut Value) {
 
 /// Serialises the answer, cut to its bound: first long texts, then long lists, then the deepest
 /// levels.
-pub(crate) fn bounded(mut body: Value) -> String {
+pub(crate) fn serialise_bounded(mut body: Value) -> String {
     let whole = body.to_string();
     if whole.len() <= ANSWER_BYTES_MAX {
         return whole;
     }
     for depth in (0..=6).rev() {
-        cut(&mut body, depth);
+        truncate_value(&mut body, depth);
         if let Value::Object(map) = &mut body {
             // Marks the answer as incomplete.
             map.insert("cut".into(), json!({ "bytes": whole.len() }));
@@ -173,7 +177,7 @@ pub(crate) fn bounded(mut body: Value) -> String {
 }
 
 /// Keeps `depth` levels, and of each list and text the beginning.
-fn cut(value: &mut Value, depth: usize) {
+fn truncate_value(value: &mut Value, depth: usize) {
     match value {
         Value::String(text) => {
             if let Some((at, _)) = text.char_indices().nth(TEXT_CHARS_MAX) {
@@ -186,7 +190,7 @@ fn cut(value: &mut Value, depth: usize) {
             let more = items.len().saturating_sub(ENTRIES_MAX);
             items.truncate(ENTRIES_MAX);
             for item in items.iter_mut() {
-                cut(item, depth - 1);
+                truncate_value(item, depth - 1);
             }
             if more > 0 {
                 items.push(Value::from(format!("… {more}")));
@@ -198,7 +202,7 @@ fn cut(value: &mut Value, depth: usize) {
                 map.shift_remove(name);
             }
             for (_, item) in map.iter_mut() {
-                cut(item, depth - 1);
+                truncate_value(item, depth - 1);
             }
             if !more.is_empty() {
                 map.insert("…".into(), json!(more.len()));
@@ -215,7 +219,7 @@ mod tests {
     #[test]
     fn a_small_answer_is_whole() {
         let body = json!({ "a": [1, 2, { "b": "c" }] });
-        assert_eq!(bounded(body.clone()), body.to_string());
+        assert_eq!(serialise_bounded(body.clone()), body.to_string());
     }
 
     #[test]
@@ -227,7 +231,7 @@ mod tests {
             .into();
         let list = json!({ "items": vec![json!({ "id": "a".repeat(90) }); 10_000] });
         for body in [json!({ "deep": vec![deep; 200] }), wide, list] {
-            let text = bounded(body);
+            let text = serialise_bounded(body);
             assert!(text.len() <= ANSWER_BYTES_MAX, "{}", text.len());
             let read: Value = serde_json::from_str(&text).unwrap_or_default();
             assert!(read["cut"]["bytes"].as_u64() > Some(16 * 1024), "{text}");

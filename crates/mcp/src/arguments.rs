@@ -1,7 +1,7 @@
 //! The arguments of a call, checked against those its tool accepts.
 
-use crate::answer::{No, Refused};
-use crate::table::{Arg, Kind, Verb};
+use crate::answer::{ToolError, ToolRefusal};
+use crate::table::{ParameterType, ToolParameter, ToolVerb};
 use bowline_formats::rest::read_body;
 use bowline_words::Lang;
 use bowline_words::message::{ServerNo, ToolNo};
@@ -16,31 +16,31 @@ pub(crate) struct ToolArguments {
 impl ToolArguments {
     /// Checks the arguments of a call.
     pub(crate) fn from_call(
-        verb: &Verb,
+        verb: &ToolVerb,
         mut values: Map<String, Value>,
         lang: Lang,
-    ) -> Result<Self, No> {
-        let no = |no: ToolNo| Err(No::tool(&no, lang));
+    ) -> Result<Self, ToolError> {
+        let no = |no: ToolNo| Err(ToolError::from_tool_fault(&no, lang));
         let tool = verb.name;
         // `null` counts as absent: some clients send every argument they know.
         values.retain(|_, value| !value.is_null());
-        if let Some(name) = values.keys().find(|name| verb.arg(name).is_none()) {
+        if let Some(name) = values.keys().find(|name| verb.parameter(name).is_none()) {
             let name = name.chars().take(80).collect();
-            let shape = verb.shape();
+            let shape = verb.parameter_text();
             return no(ToolNo::TakesNo { tool, name, shape });
         }
         for arg in verb.takes {
             match values.get_mut(arg.name) {
                 None if arg.needed => {
-                    let (name, shape) = (arg.name, verb.shape());
+                    let (name, shape) = (arg.name, verb.parameter_text());
                     return no(ToolNo::Lacks { tool, name, shape });
                 }
                 None => {}
                 Some(value) => {
                     coerce_value(arg, value);
                     if !matches_kind(arg.kind, value) {
-                        let (name, shape) = (arg.name, verb.shape());
-                        let wanted = arg.kind.told();
+                        let (name, shape) = (arg.name, verb.parameter_text());
+                        let wanted = arg.kind.type_text();
                         return no(ToolNo::NotOf {
                             name,
                             wanted,
@@ -107,11 +107,11 @@ impl ToolArguments {
     }
 
     /// Reads all arguments as the body of a request to the task server.
-    pub(crate) fn body<T: DeserializeOwned>(&self, lang: Lang) -> Result<T, No> {
+    pub(crate) fn body<T: DeserializeOwned>(&self, lang: Lang) -> Result<T, ToolError> {
         let text = Value::Object(self.values.clone()).to_string();
         read_body(text.as_bytes()).map_err(|fault| {
             let (message, hint) = ServerNo::BadBody { fault }.say(lang);
-            No::Told(Refused {
+            ToolError::Rendered(ToolRefusal {
                 code: "bad_input".to_owned(),
                 message,
                 hint,
@@ -122,14 +122,16 @@ impl ToolArguments {
 
 /// Converts what models write instead of the right type: numbers and flags as text, one text
 /// instead of a list.
-fn coerce_value(arg: &Arg, value: &mut Value) {
+fn coerce_value(arg: &ToolParameter, value: &mut Value) {
     let settled = match (arg.kind, &*value) {
-        (Kind::Number | Kind::Float, Value::String(text)) => serde_json::from_str(text.trim())
-            .ok()
-            .filter(Value::is_number),
-        (Kind::Flag, Value::String(text)) => text.trim().parse().ok().map(Value::Bool),
-        (Kind::Texts, Value::String(_)) => Some(Value::Array(vec![value.take()])),
-        (Kind::Text, Value::Number(number)) => Some(Value::String(number.to_string())),
+        (ParameterType::Number | ParameterType::Float, Value::String(text)) => {
+            serde_json::from_str(text.trim())
+                .ok()
+                .filter(Value::is_number)
+        }
+        (ParameterType::Flag, Value::String(text)) => text.trim().parse().ok().map(Value::Bool),
+        (ParameterType::Texts, Value::String(_)) => Some(Value::Array(vec![value.take()])),
+        (ParameterType::Text, Value::Number(number)) => Some(Value::String(number.to_string())),
         _ => None,
     };
     if let Some(settled) = settled {
@@ -137,23 +139,23 @@ fn coerce_value(arg: &Arg, value: &mut Value) {
     }
 }
 
-fn matches_kind(kind: Kind, value: &Value) -> bool {
+fn matches_kind(kind: ParameterType, value: &Value) -> bool {
     match kind {
-        Kind::Text => value.is_string(),
-        Kind::Word(words) => value.as_str().is_some_and(|word| words.contains(&word)),
-        Kind::Number => value.is_u64(),
-        Kind::Float => value.is_number(),
-        Kind::Flag => value.is_boolean(),
-        Kind::Texts => value
+        ParameterType::Text => value.is_string(),
+        ParameterType::Word(words) => value.as_str().is_some_and(|word| words.contains(&word)),
+        ParameterType::Number => value.is_u64(),
+        ParameterType::Float => value.is_number(),
+        ParameterType::Flag => value.is_boolean(),
+        ParameterType::Texts => value
             .as_array()
             .is_some_and(|items| items.iter().all(Value::is_string)),
-        Kind::Numbers => value
+        ParameterType::Numbers => value
             .as_object()
             .is_some_and(|map| map.values().all(Value::is_number)),
-        Kind::Objects => value
+        ParameterType::Objects => value
             .as_array()
             .is_some_and(|items| items.iter().all(Value::is_object)),
-        Kind::Object => value.is_object(),
-        Kind::Any(_) => true,
+        ParameterType::Object => value.is_object(),
+        ParameterType::Any(_) => true,
     }
 }

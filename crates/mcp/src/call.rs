@@ -9,13 +9,13 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
 /// Longest wait for the last progress notification before the answer is sent.
-const LAST_PROGRESS_WAIT: Duration = Duration::from_secs(1);
+const LAST_PROGRESS_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Control of one call. The default, used between calls, is never cancelled and reports nothing.
 #[derive(Clone, Default)]
-pub struct CallControl(Option<Arc<Call>>);
+pub struct CallControl(Option<Arc<ActiveCall>>);
 
-struct Call {
+struct ActiveCall {
     request: RequestContext<RoleServer>,
     runtime: Handle,
     /// Available while no progress notification is being sent: a slow client gets fewer of them,
@@ -27,7 +27,7 @@ impl CallControl {
     /// Creates the control of a request; must run on the runtime that answers it.
     pub(crate) fn new(request: RequestContext<RoleServer>) -> Self {
         let sending = Arc::new(Semaphore::new(1));
-        CallControl(Some(Arc::new(Call {
+        CallControl(Some(Arc::new(ActiveCall {
             request,
             runtime: Handle::current(),
             sending,
@@ -60,10 +60,10 @@ impl CallControl {
     }
 
     /// Waits for progress that is being sent: none may come after the answer.
-    pub(crate) async fn finish(&self) {
+    pub(crate) async fn flush_progress(&self) {
         if let Some(call) = &self.0 {
             let sent = call.sending.acquire();
-            tokio::time::timeout(LAST_PROGRESS_WAIT, sent).await.ok();
+            tokio::time::timeout(LAST_PROGRESS_TIMEOUT, sent).await.ok();
         }
     }
 }

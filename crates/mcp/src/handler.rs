@@ -1,13 +1,13 @@
 //! The protocol handler: lists tools and resources, and runs calls on threads that may block.
 
-use crate::answer::{Done, No, bounded};
+use crate::answer::{ToolError, ToolResult, serialise_bounded};
 use crate::arguments::ToolArguments;
 use crate::call::CallControl;
-use crate::lines::{LINE_BYTES_MAX, TOO_LONG};
+use crate::lines::{LINE_BYTES_MAX, TOO_LONG_METHOD};
 use crate::session::{SessionRole, ToolSession};
-use crate::table::{self, Verb};
-use crate::verbs::here;
-use crate::watch::{News, Watch};
+use crate::table::{self, ToolVerb};
+use crate::verbs::bowline;
+use crate::watch::{ResourceChange, ResourceWatcher};
 use crate::{resources, sandbox_relay, schema};
 use bowline_engine::Error;
 use bowline_words::message::ToolNo;
@@ -37,25 +37,25 @@ refusal has code, message and hint: follow the hint. Never edit the state files.
 
 /// The tools of one connection.
 #[derive(Clone)]
-pub struct Tools {
+pub struct ToolHandler {
     desk: Arc<ToolSession>,
     calls: Arc<Semaphore>,
-    watch: Arc<Watch>,
+    watch: Arc<ResourceWatcher>,
     /// Addresses that a client of the older protocol generation has subscribed to.
     wanted: Arc<Mutex<HashSet<String>>>,
 }
 
-impl Tools {
+impl ToolHandler {
     /// Creates the tools of a session.
     pub fn new(desk: ToolSession) -> Self {
-        Tools::sharing(desk, Arc::new(Semaphore::new(CALLS_MAX)))
+        ToolHandler::with_call_limit(desk, Arc::new(Semaphore::new(CALLS_MAX)))
     }
 
     /// Creates the tools of a session that shares its limit of calls with others.
-    pub fn sharing(desk: ToolSession, calls: Arc<Semaphore>) -> Self {
+    pub fn with_call_limit(desk: ToolSession, calls: Arc<Semaphore>) -> Self {
         let desk = Arc::new(desk);
-        Tools {
-            watch: Arc::new(Watch::new(&desk)),
+        ToolHandler {
+            watch: Arc::new(ResourceWatcher::new(&desk)),
             desk,
             calls,
             wanted: Arc::default(),
@@ -63,7 +63,7 @@ impl Tools {
     }
 
     /// Runs a blocking operation on a thread for that.
-    async fn waiting<T: Send + 'static>(
+    async fn run_blocking<T: Send + 'static>(
         &self,
         what: impl FnOnce(&ToolSession) -> T + Send + 'static,
     ) -> Result<T, ErrorData> {
@@ -77,32 +77,37 @@ impl Tools {
         done.await.map_err(failed)
     }
 
-    fn wanted(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
+    fn subscribed_uris(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Carries out a call: checks verb, role and arguments, then calls the engine.
-fn carry_out(
+fn run_tool_call(
     desk: &ToolSession,
     call: &CallControl,
-    verb: &'static Verb,
+    verb: &'static ToolVerb,
     args: Map<String, Value>,
-) -> Done {
-    let (verb, args) = match verb.name == here::VERB && args.contains_key("verb") {
-        true => unwrapped(desk, args)?,
+) -> ToolResult {
+    let (verb, args) = match verb.name == bowline::GENERIC_VERB && args.contains_key("verb") {
+        true => resolve_generic_call(desk, args)?,
         false => (verb, args),
     };
     if verb.role > desk.role {
         return Err(match desk.role {
-            SessionRole::ReadOnly => No::tool(&ToolNo::ReadOnly { tool: verb.name }, desk.lang),
+            SessionRole::ReadOnly => {
+                ToolError::from_tool_fault(&ToolNo::ReadOnly { tool: verb.name }, desk.lang)
+            }
             SessionRole::Agent | SessionRole::Person => {
                 Error::NeedsPerson { what: verb.name }.into()
             }
         });
     }
-    if verb.of_files() && !desk.files {
-        return Err(No::tool(&ToolNo::NoFiles { tool: verb.name }, desk.lang));
+    if verb.uses_files() && !desk.files {
+        return Err(ToolError::from_tool_fault(
+            &ToolNo::NoFiles { tool: verb.name },
+            desk.lang,
+        ));
     }
     let given = ToolArguments::from_call(verb, args, desk.lang)?;
     let desk = desk.for_call(verb.name, call);
@@ -113,24 +118,28 @@ fn carry_out(
     let done = sandbox_relay::run_outside(&desk, verb, &given)
         .unwrap_or_else(|| (verb.run)(&desk, &given));
     done.map_err(|no| match no {
-        No::Engine(error) => No::Engine(Box::new(desk.context.explain_refusal(*error))),
-        No::Seen(error, seen) => No::Seen(Box::new(desk.context.explain_refusal(*error)), seen),
-        No::Told(_) => no,
+        ToolError::Engine(error) => {
+            ToolError::Engine(Box::new(desk.context.explain_refusal(*error)))
+        }
+        ToolError::WithEvidence(error, seen) => {
+            ToolError::WithEvidence(Box::new(desk.context.explain_refusal(*error)), seen)
+        }
+        ToolError::Rendered(_) => no,
     })
 }
 
 /// Returns the verb that is called through `bowline_verb`, with its arguments.
-fn unwrapped(
+fn resolve_generic_call(
     desk: &ToolSession,
     args: Map<String, Value>,
-) -> Result<(&'static Verb, Map<String, Value>), No> {
-    let way = table::find(here::VERB).filter(|verb| verb.role <= desk.role);
-    let no = |no: ToolNo| No::tool(&no, desk.lang);
+) -> Result<(&'static ToolVerb, Map<String, Value>), ToolError> {
+    let way = table::find_tool(bowline::GENERIC_VERB).filter(|verb| verb.role <= desk.role);
+    let no = |no: ToolNo| ToolError::from_tool_fault(&no, desk.lang);
     let unknown = |name: String| {
-        let known = here::nouns().join(", ");
+        let known = bowline::noun_names().join(", ");
         no(ToolNo::NoNoun { noun: name, known })
     };
-    let way = way.ok_or_else(|| unknown(here::VERB.to_owned()))?;
+    let way = way.ok_or_else(|| unknown(bowline::GENERIC_VERB.to_owned()))?;
     let given = ToolArguments::from_call(way, args, desk.lang)?;
     let (noun, verb) = (
         given.required_text("noun").trim(),
@@ -140,9 +149,9 @@ fn unwrapped(
     let verb = verb.replace([' ', '-'], "_");
     let verb = verb.strip_prefix(&format!("{noun}_")).unwrap_or(&verb);
     let name = format!("{noun}_{verb}");
-    let found = table::find(&name).filter(|verb| verb.name != here::VERB);
+    let found = table::find_tool(&name).filter(|verb| verb.name != bowline::GENERIC_VERB);
     let found = found.ok_or_else(|| {
-        let known = here::verbs_of(noun, desk.role);
+        let known = bowline::verb_names(noun, desk.role);
         let shown: String = name.chars().take(NAME_CHARS_MAX).collect();
         match known.is_empty() {
             true => unknown(noun.chars().take(NAME_CHARS_MAX).collect()),
@@ -156,7 +165,7 @@ fn unwrapped(
     Ok((found, args.cloned().unwrap_or_default()))
 }
 
-impl ServerHandler for Tools {
+impl ServerHandler for ToolHandler {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
@@ -174,7 +183,9 @@ impl ServerHandler for Tools {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(schema::tools(&self.desk)))
+        Ok(ListToolsResult::with_all_items(schema::listed_tools(
+            &self.desk,
+        )))
     }
 
     async fn call_tool(
@@ -182,7 +193,7 @@ impl ServerHandler for Tools {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Some(verb) = table::find(&request.name) else {
+        let Some(verb) = table::find_tool(&request.name) else {
             let name: String = request.name.chars().take(NAME_CHARS_MAX).collect();
             let said = format!("there is no tool '{name}'");
             return Err(ErrorData::invalid_params(said, None));
@@ -191,12 +202,12 @@ impl ServerHandler for Tools {
         let control = CallControl::new(context);
         let call = control.clone();
         let result = self
-            .waiting(move |desk| match carry_out(desk, &call, verb, args) {
-                Ok(body) => CallToolResult::success(text(bounded(body))),
-                Err(no) => CallToolResult::error(text(bounded(no.to_json(desk)))),
+            .run_blocking(move |desk| match run_tool_call(desk, &call, verb, args) {
+                Ok(body) => CallToolResult::success(text_content(serialise_bounded(body))),
+                Err(no) => CallToolResult::error(text_content(serialise_bounded(no.to_json(desk)))),
             })
             .await?;
-        control.finish().await;
+        control.flush_progress().await;
         Ok(result.into())
     }
 
@@ -205,7 +216,7 @@ impl ServerHandler for Tools {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let all = self.waiting(resources::list).await?;
+        let all = self.run_blocking(resources::list_resources).await?;
         Ok(ListResourcesResult::with_all_items(all))
     }
 
@@ -214,8 +225,8 @@ impl ServerHandler for Tools {
         request: ReadResourceRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let read = self.waiting(move |desk| {
-            let read = resources::read(desk, &request.uri);
+        let read = self.run_blocking(move |desk| {
+            let read = resources::read_resource(desk, &request.uri);
             read.map_err(|no| no.to_json(desk))
         });
         read.await?.map(Into::into).map_err(|told| {
@@ -236,7 +247,7 @@ impl ServerHandler for Tools {
         _: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         Err(match request.method.as_str() {
-            TOO_LONG => {
+            TOO_LONG_METHOD => {
                 let said = format!("the message is longer than {} MiB", LINE_BYTES_MAX >> 20);
                 ErrorData::invalid_request(said, None)
             }
@@ -245,16 +256,16 @@ impl ServerHandler for Tools {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        let (tools, mut news) = (self.clone(), self.watch.listen());
+        let (tools, mut news) = (self.clone(), self.watch.subscribe_changes());
         tokio::spawn(async move {
-            while let Some(one) = next(&mut news).await {
+            while let Some(one) = next_change(&mut news).await {
                 let told = match one {
-                    News::Listed => context.peer.notify_resource_list_changed().await,
-                    News::Updated(uri) if tools.wanted().contains(&uri) => {
+                    ResourceChange::Listed => context.peer.notify_resource_list_changed().await,
+                    ResourceChange::Updated(uri) if tools.subscribed_uris().contains(&uri) => {
                         let uri = ResourceUpdatedNotificationParam::new(uri);
                         context.peer.notify_resource_updated(uri).await
                     }
-                    News::Updated(_) => Ok(()),
+                    ResourceChange::Updated(_) => Ok(()),
                 };
                 if told.is_err() {
                     return;
@@ -268,7 +279,7 @@ impl ServerHandler for Tools {
         request: SubscribeRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let mut wanted = self.wanted();
+        let mut wanted = self.subscribed_uris();
         if wanted.len() >= resources::RESOURCES_MAX {
             return Err(ErrorData::invalid_params("too many resources", None));
         }
@@ -281,7 +292,7 @@ impl ServerHandler for Tools {
         request: UnsubscribeRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.wanted().remove(&request.uri);
+        self.subscribed_uris().remove(&request.uri);
         Ok(())
     }
 
@@ -302,21 +313,21 @@ impl ServerHandler for Tools {
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let (sink, accepted) = (context.sink().clone(), context.accepted().clone());
         let uris = accepted.resource_subscriptions.unwrap_or_default();
-        let mut news = self.watch.listen();
+        let mut news = self.watch.subscribe_changes();
         loop {
             let one = tokio::select! {
                 () = context.cancelled() => return Ok(()),
-                one = next(&mut news) => one,
+                one = next_change(&mut news) => one,
             };
             let told = match one {
                 None => return Ok(()),
-                Some(News::Listed) if accepted.resources_list_changed == Some(true) => {
+                Some(ResourceChange::Listed) if accepted.resources_list_changed == Some(true) => {
                     sink.notify_resource_list_changed().await
                 }
-                Some(News::Updated(uri)) if uris.contains(&uri) => {
+                Some(ResourceChange::Updated(uri)) if uris.contains(&uri) => {
                     sink.notify_resource_updated(uri).await
                 }
-                Some(News::Listed | News::Updated(_)) => Ok(()),
+                Some(ResourceChange::Listed | ResourceChange::Updated(_)) => Ok(()),
             };
             if told.is_err() {
                 return Ok(());
@@ -326,7 +337,7 @@ impl ServerHandler for Tools {
 }
 
 /// Returns the next change. A subscriber that was too slow for some of them reads the resource.
-async fn next(news: &mut broadcast::Receiver<News>) -> Option<News> {
+async fn next_change(news: &mut broadcast::Receiver<ResourceChange>) -> Option<ResourceChange> {
     loop {
         match news.recv().await {
             Ok(one) => return Some(one),
@@ -336,6 +347,6 @@ async fn next(news: &mut broadcast::Receiver<News>) -> Option<News> {
     }
 }
 
-fn text(text: String) -> Vec<ContentBlock> {
+fn text_content(text: String) -> Vec<ContentBlock> {
     vec![ContentBlock::text(text)]
 }

@@ -19,8 +19,8 @@ pub mod table;
 mod verbs;
 mod watch;
 
-pub use answer::Refused;
+pub use answer::ToolRefusal;
 pub use call::CallControl;
-pub use handler::Tools;
+pub use handler::ToolHandler;
 pub use session::{SessionRole, TaskClient, ToolSession};
-pub use stdio::{serve, serve_on, start_blocking_threads};
+pub use stdio::{serve_stdio, serve_streams, start_blocking_threads};

@@ -9,18 +9,18 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _,
 /// The longest message of a client.
 pub(crate) const LINE_BYTES_MAX: usize = 4 << 20;
 /// The method that replaces a message which was too long.
-pub(crate) const TOO_LONG: &str = "bowline/too_long";
+pub(crate) const TOO_LONG_METHOD: &str = "bowline/too_long";
 /// The longest id, or name beside it.
 const WORD_BYTES_MAX: usize = 256;
 
 /// Passes lines on until the input ends.
-pub(crate) async fn hand_on(
+pub(crate) async fn forward_lines(
     from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
 ) -> io::Result<()> {
     let mut from = BufReader::new(from);
     let mut line = Vec::new();
-    let mut long: Option<Finder> = None;
+    let mut long: Option<MessageIdFinder> = None;
     loop {
         let piece = from.fill_buf().await?;
         if piece.is_empty() {
@@ -31,11 +31,11 @@ pub(crate) async fn hand_on(
         let part = &piece[..end.unwrap_or(piece.len())];
         let taken = part.len() + usize::from(end.is_some());
         match &mut long {
-            Some(finder) => finder.read(part),
+            Some(finder) => finder.scan_bytes(part),
             None if line.len() + part.len() > LINE_BYTES_MAX => {
-                let finder = long.insert(Finder::default());
-                finder.read(&line);
-                finder.read(part);
+                let finder = long.insert(MessageIdFinder::default());
+                finder.scan_bytes(&line);
+                finder.scan_bytes(part);
                 line = Vec::new();
             }
             None => line.extend_from_slice(part),
@@ -47,7 +47,7 @@ pub(crate) async fn hand_on(
         if let Some(finder) = long.take() {
             match finder.id {
                 Some(id) => {
-                    let request = json!({ "jsonrpc": "2.0", "id": id, "method": TOO_LONG });
+                    let request = json!({ "jsonrpc": "2.0", "id": id, "method": TOO_LONG_METHOD });
                     line.extend(request.to_string().bytes());
                 }
                 // A notification is not answered.
@@ -62,7 +62,7 @@ pub(crate) async fn hand_on(
 
 /// Finds the `id` of a message without keeping the message. It may be anywhere at the top level.
 #[derive(Default)]
-struct Finder {
+struct MessageIdFinder {
     depth: u32,
     quoted: bool,
     escaped: bool,
@@ -73,16 +73,16 @@ struct Finder {
     id: Option<Value>,
 }
 
-impl Finder {
-    fn read(&mut self, bytes: &[u8]) {
+impl MessageIdFinder {
+    fn scan_bytes(&mut self, bytes: &[u8]) {
         for byte in bytes {
-            self.take(*byte);
+            self.scan_byte(*byte);
         }
     }
 
-    fn take(&mut self, byte: u8) {
+    fn scan_byte(&mut self, byte: u8) {
         if self.quoted {
-            self.keep(byte);
+            self.keep_byte(byte);
             let ends = byte == b'"' && !self.escaped;
             self.escaped = byte == b'\\' && !self.escaped;
             self.quoted = !ends;
@@ -90,7 +90,7 @@ impl Finder {
         }
         match byte {
             b'"' => {
-                self.keep(byte);
+                self.keep_byte(byte);
                 self.quoted = true;
             }
             b'{' | b'[' => self.depth += 1,
@@ -100,24 +100,24 @@ impl Finder {
             }
             b',' | b'}' | b']' => {
                 if self.depth == 1 {
-                    self.value();
+                    self.end_value();
                 }
                 if byte != b',' {
                     self.depth = self.depth.saturating_sub(1);
                 }
             }
             _ if byte.is_ascii_whitespace() => {}
-            _ => self.keep(byte),
+            _ => self.keep_byte(byte),
         }
     }
 
-    fn keep(&mut self, byte: u8) {
+    fn keep_byte(&mut self, byte: u8) {
         if self.depth == 1 && self.word.len() < WORD_BYTES_MAX {
             self.word.push(byte);
         }
     }
 
-    fn value(&mut self) {
+    fn end_value(&mut self) {
         if self.is_id {
             let id = serde_json::from_slice(&self.word).ok();
             self.id = id.filter(|id: &Value| id.is_string() || id.is_number());
@@ -136,15 +136,19 @@ mod tests {
     fn handed(text: &[u8]) -> String {
         let mut out = Vec::new();
         let runtime = tokio::runtime::Builder::new_current_thread().build();
-        runtime.unwrap().block_on(hand_on(text, &mut out)).unwrap();
+        runtime
+            .unwrap()
+            .block_on(forward_lines(text, &mut out))
+            .unwrap();
         String::from_utf8(out).unwrap()
     }
 
     #[test]
     fn a_long_request_keeps_its_id_wherever_it_stands() {
         let long = "x\\\"]}, \\\\".repeat(LINE_BYTES_MAX / 8);
-        let id =
-            |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{TOO_LONG}"}}"#) + "\n";
+        let id = |id: &str| {
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{TOO_LONG_METHOD}"}}"#) + "\n"
+        };
         for (line, found) in [
             (
                 format!(r#"{{"id":7,"method":"a","params":"{long}"}}"#),

@@ -1,6 +1,6 @@
 //! State files and the resume card, as resources.
 
-use crate::answer::No;
+use crate::answer::ToolError;
 use crate::session::ToolSession;
 use bowline_engine::files::KnownFile;
 use bowline_engine::kinds::FileKind;
@@ -16,22 +16,22 @@ pub(crate) const RESOURCES_MAX: usize = 200;
 const RESOURCE_BYTES_MAX: usize = 1 << 20;
 
 /// Address of the resume card, which shows an agent without any context the state of the work.
-pub(crate) const CARD: &str = "bowline://card";
-const FILE: &str = "bowline://state/";
+pub(crate) const CARD_URI: &str = "bowline://card";
+const FILE_URI_PREFIX: &str = "bowline://state/";
 
 /// Returns the address of a state file: its path relative to the folder, if it is below it.
-pub(crate) fn uri(desk: &ToolSession, path: &Path) -> String {
+pub(crate) fn resource_uri(desk: &ToolSession, path: &Path) -> String {
     let shown = path.strip_prefix(&desk.folder).unwrap_or(path);
     let parts = shown.iter().map(|part| match part.to_str() {
         Some("/") => String::new(),
         Some(part) => encode_segment(part),
         None => encode_segment(&part.to_string_lossy()),
     });
-    format!("{FILE}{}", parts.collect::<Vec<_>>().join("/"))
+    format!("{FILE_URI_PREFIX}{}", parts.collect::<Vec<_>>().join("/"))
 }
 
 /// Returns the state files that are visible from the folder.
-pub(crate) fn files(desk: &ToolSession) -> Vec<(FileKind, PathBuf)> {
+pub(crate) fn visible_files(desk: &ToolSession) -> Vec<(FileKind, PathBuf)> {
     if !desk.files {
         return Vec::new();
     }
@@ -43,13 +43,13 @@ pub(crate) fn files(desk: &ToolSession) -> Vec<(FileKind, PathBuf)> {
     files
 }
 
-pub(crate) fn list(desk: &ToolSession) -> Vec<Resource> {
+pub(crate) fn list_resources(desk: &ToolSession) -> Vec<Resource> {
     if !desk.files {
         return Vec::new();
     }
-    let card = Resource::new(CARD, "resume card").with_mime_type("text/plain");
-    let files = files(desk).into_iter().map(|(kind, path)| {
-        Resource::new(uri(desk, &path), desk.display_path(&path))
+    let card = Resource::new(CARD_URI, "resume card").with_mime_type("text/plain");
+    let files = visible_files(desk).into_iter().map(|(kind, path)| {
+        Resource::new(resource_uri(desk, &path), desk.display_path(&path))
             .with_description(kind.name())
             .with_mime_type("application/json")
     });
@@ -57,18 +57,24 @@ pub(crate) fn list(desk: &ToolSession) -> Vec<Resource> {
 }
 
 /// Reads a listed resource; no other file can be read this way, whatever the address is.
-pub(crate) fn read(desk: &ToolSession, wanted: &str) -> Result<ReadResourceResult, No> {
-    if wanted == CARD && desk.files {
+pub(crate) fn read_resource(
+    desk: &ToolSession,
+    wanted: &str,
+) -> Result<ReadResourceResult, ToolError> {
+    if wanted == CARD_URI && desk.files {
         let card = advice::resume_card(&desk.folder, desk.lang).unwrap_or_default();
-        return Ok(one(ResourceContents::text(card, CARD)));
+        return Ok(single_content(ResourceContents::text(card, CARD_URI)));
     }
-    let found = files(desk);
+    let found = visible_files(desk);
     let found = found
         .into_iter()
-        .find(|(_, path)| uri(desk, path) == wanted);
+        .find(|(_, path)| resource_uri(desk, path) == wanted);
     let Some((kind, path)) = found else {
         let uri = wanted.chars().take(200).collect();
-        return Err(No::tool(&ToolNo::NoResource { uri }, desk.lang));
+        return Err(ToolError::from_tool_fault(
+            &ToolNo::NoResource { uri },
+            desk.lang,
+        ));
     };
     let file = KnownFile::new(&desk.context, kind, &path);
     let view = file.read_view(&desk.context)?;
@@ -87,12 +93,12 @@ pub(crate) fn read(desk: &ToolSession, wanted: &str) -> Result<ReadResourceResul
             bytes: text.len(),
             max: RESOURCE_BYTES_MAX,
         };
-        return Err(No::tool(&no, desk.lang));
+        return Err(ToolError::from_tool_fault(&no, desk.lang));
     }
     let contents = ResourceContents::text(text, wanted);
-    Ok(one(contents.with_mime_type("application/json")))
+    Ok(single_content(contents.with_mime_type("application/json")))
 }
 
-fn one(contents: ResourceContents) -> ReadResourceResult {
+fn single_content(contents: ResourceContents) -> ReadResourceResult {
     ReadResourceResult::new(vec![contents])
 }

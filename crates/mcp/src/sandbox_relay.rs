@@ -1,10 +1,10 @@
 //! Sends verbs of a develop run out of a sandbox: inside, the run's files can be read but not
 //! written. The shim runs the command outside, with the agent's rights; its answer is the same.
 
-use crate::answer::{Done, No, Refused};
+use crate::answer::{ToolError, ToolRefusal, ToolResult};
 use crate::arguments::ToolArguments;
 use crate::session::{SessionRole, ToolSession};
-use crate::table::Verb;
+use crate::table::ToolVerb;
 use bowline_engine::Error;
 use bowline_engine::supervisor::RELAY_VARIABLE;
 use bowline_engine::supervisor::relay::{self, RelayRequest, RelayStream};
@@ -15,7 +15,11 @@ use std::time::Duration;
 
 /// Runs a verb outside, if this process is in a sandbox and the verb changes a develop run. `None`
 /// otherwise.
-pub(crate) fn run_outside(desk: &ToolSession, verb: &Verb, given: &ToolArguments) -> Option<Done> {
+pub(crate) fn run_outside(
+    desk: &ToolSession,
+    verb: &ToolVerb,
+    given: &ToolArguments,
+) -> Option<ToolResult> {
     let socket = desk.context.variables.get(RELAY_VARIABLE)?;
     let for_it = verb.name.starts_with("develop_") && verb.role > SessionRole::ReadOnly;
     for_it.then(|| {
@@ -30,7 +34,7 @@ pub(crate) fn run_outside(desk: &ToolSession, verb: &Verb, given: &ToolArguments
 
 /// Builds the command line of a call: options first, so that no argument can be taken for an
 /// option.
-fn command_line(desk: &ToolSession, verb: &Verb, given: &ToolArguments) -> Vec<String> {
+fn command_line(desk: &ToolSession, verb: &ToolVerb, given: &ToolArguments) -> Vec<String> {
     let mut words = vec!["--json".to_owned(), format!("--lang={}", desk.lang.name())];
     words.extend(verb.name.split('_').map(str::to_owned));
     let mut named = Vec::new();
@@ -64,7 +68,7 @@ fn command_line(desk: &ToolSession, verb: &Verb, given: &ToolArguments) -> Vec<S
     words
 }
 
-fn relay_command(desk: &ToolSession, verb: &str, socket: &Path, words: Vec<String>) -> Done {
+fn relay_command(desk: &ToolSession, verb: &str, socket: &Path, words: Vec<String>) -> ToolResult {
     let mut printed = Vec::new();
     let folder = desk.folder.clone();
     let asked = RelayRequest::new(words, folder, String::new());
@@ -90,7 +94,7 @@ fn relay_command(desk: &ToolSession, verb: &str, socket: &Path, words: Vec<Strin
     let mut answer: Map<String, Value> = serde_json::from_slice(&printed).unwrap_or_default();
     if let Some(error) = answer.get("error") {
         let text = |name: &str| error[name].as_str().unwrap_or_default().to_owned();
-        return Err(No::Told(Refused {
+        return Err(ToolError::Rendered(ToolRefusal {
             code: text("code"),
             message: text("message"),
             hint: text("hint"),
@@ -107,14 +111,14 @@ mod tests {
 
     use super::*;
     use crate::table;
-    use crate::verbs::tests::desk;
+    use crate::verbs::tests::test_session;
     use serde_json::json;
 
     #[test]
     fn a_call_is_a_command_line_that_cannot_be_misread() {
-        let desk = desk(Path::new("/"));
+        let desk = test_session(Path::new("/"));
         let line = |name: &str, args: Value| {
-            let verb = table::find(name).unwrap();
+            let verb = table::find_tool(name).unwrap();
             let given =
                 ToolArguments::from_call(verb, args.as_object().unwrap().clone(), desk.lang);
             let given = given.unwrap_or_else(|_| panic!("{name}"));

@@ -3,8 +3,8 @@
 //! request only.
 
 use crate::session::{SessionRole, ToolSession};
-use crate::table::{Kind, Listed, Shown, VERBS, Verb};
-use crate::verbs::here;
+use crate::table::{ListingRule, ParameterDetail, ParameterType, ToolVerb, VERBS};
+use crate::verbs::bowline;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -13,47 +13,50 @@ use std::sync::Arc;
 const NOT_OF_TASK: [&str; 2] = ["thinking_", "orchestrate_"];
 
 /// Returns the tools that are listed.
-pub(crate) fn tools(desk: &ToolSession) -> Vec<Tool> {
+pub(crate) fn listed_tools(desk: &ToolSession) -> Vec<Tool> {
     let of_task = desk.tasks.is_of_task() && desk.role == SessionRole::Agent;
     let listed = VERBS.iter().copied().flatten().filter(|verb| {
         verb.role <= desk.role
-            && (desk.files || !verb.of_files())
+            && (desk.files || !verb.uses_files())
             && match verb.listed {
-                Listed::Always => {
+                ListingRule::Always => {
                     !of_task || !NOT_OF_TASK.iter().any(|it| verb.name.starts_with(it))
                 }
-                Listed::ForAgentOfTask => of_task,
-                Listed::Rare => false,
+                ListingRule::ForAgentOfTask => of_task,
+                ListingRule::Rare => false,
             }
     });
-    listed.map(|verb| tool(verb, desk.role)).collect()
+    listed.map(|verb| build_tool(verb, desk.role)).collect()
 }
 
-fn tool(verb: &Verb, role: SessionRole) -> Tool {
-    let tool = Tool::new(verb.name, verb.about, Arc::new(schema(verb, role)));
+fn build_tool(verb: &ToolVerb, role: SessionRole) -> Tool {
+    let tool = Tool::new(verb.name, verb.about, Arc::new(input_schema(verb, role)));
     // This tool can call every other one that the role may use.
     let reads = verb.role == SessionRole::ReadOnly
-        && (verb.name != here::VERB || role == SessionRole::ReadOnly);
+        && (verb.name != bowline::GENERIC_VERB || role == SessionRole::ReadOnly);
     // All hints are set: clients assume the worst for a missing one, and one of them then asks a
     // person for every call.
     tool.with_annotations(
         ToolAnnotations::new()
             .read_only(reads)
-            .destructive(verb.takes_away || verb.name == here::VERB && role == SessionRole::Person)
+            .destructive(
+                verb.takes_away
+                    || verb.name == bowline::GENERIC_VERB && role == SessionRole::Person,
+            )
             .idempotent(reads)
             .open_world(false),
     )
 }
 
 /// Builds the schema of a tool's arguments; a person's arguments are only offered to that role.
-fn schema(verb: &Verb, role: SessionRole) -> JsonObject {
+fn input_schema(verb: &ToolVerb, role: SessionRole) -> JsonObject {
     let mut properties = Map::new();
     let mut required = Vec::new();
     let offered = verb.takes.iter().filter(|arg| arg.role <= role);
-    for arg in offered.filter(|arg| arg.shown != Shown::No) {
+    for arg in offered.filter(|arg| arg.shown != ParameterDetail::No) {
         let mut property = match arg.shown {
-            Shown::Brief => of_kind(Kind::Text),
-            Shown::Whole | Shown::No => of_kind(arg.kind),
+            ParameterDetail::Brief => type_schema(ParameterType::Text),
+            ParameterDetail::Whole | ParameterDetail::No => type_schema(arg.kind),
         };
         if !arg.about.is_empty() {
             property["description"] = arg.about.into();
@@ -74,18 +77,18 @@ fn schema(verb: &Verb, role: SessionRole) -> JsonObject {
     schema
 }
 
-fn of_kind(kind: Kind) -> Value {
+fn type_schema(kind: ParameterType) -> Value {
     match kind {
-        Kind::Text => json!({ "type": "string" }),
-        Kind::Word(words) => json!({ "enum": words }),
-        Kind::Number => json!({ "type": "integer" }),
-        Kind::Float => json!({ "type": "number" }),
-        Kind::Flag => json!({ "type": "boolean" }),
-        Kind::Texts => json!({ "type": "array", "items": { "type": "string" } }),
-        Kind::Numbers | Kind::Object => json!({ "type": "object" }),
-        Kind::Objects => json!({ "type": "array", "items": { "type": "object" } }),
-        Kind::Any(offered) => {
-            json!({ "anyOf": offered.iter().copied().map(of_kind).collect::<Vec<_>>() })
+        ParameterType::Text => json!({ "type": "string" }),
+        ParameterType::Word(words) => json!({ "enum": words }),
+        ParameterType::Number => json!({ "type": "integer" }),
+        ParameterType::Float => json!({ "type": "number" }),
+        ParameterType::Flag => json!({ "type": "boolean" }),
+        ParameterType::Texts => json!({ "type": "array", "items": { "type": "string" } }),
+        ParameterType::Numbers | ParameterType::Object => json!({ "type": "object" }),
+        ParameterType::Objects => json!({ "type": "array", "items": { "type": "object" } }),
+        ParameterType::Any(offered) => {
+            json!({ "anyOf": offered.iter().copied().map(type_schema).collect::<Vec<_>>() })
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Context of every tool: the engine's context, the folder and the role of one connection.
 
-use crate::answer::{No, Refused};
+use crate::answer::{ToolError, ToolRefusal};
 use crate::call::CallControl;
 use bowline_engine::Context;
 use bowline_engine::kinds::{FileKind, MEMORY_FOLDER};
@@ -45,7 +45,7 @@ impl SessionRole {
 /// Client of the task server.
 pub trait TaskClient: Send + Sync {
     /// Sends a request and returns the body of the response, or the refusal.
-    fn send_request(&self, request: &RouteRequest) -> Result<Value, Refused>;
+    fn send_request(&self, request: &RouteRequest) -> Result<Value, ToolRefusal>;
     /// True for the agent of a task, which may report on it.
     fn is_of_task(&self) -> bool;
 }
@@ -88,7 +88,7 @@ impl ToolSession {
     }
 
     /// Resolves a path argument against the folder.
-    pub(crate) fn resolve_path(&self, named: &str) -> Result<PathBuf, No> {
+    pub(crate) fn resolve_path(&self, named: &str) -> Result<PathBuf, ToolError> {
         let path = self.folder.join(named);
         if self.confined {
             // A path that does not exist yet is judged by its existing ancestor: a link must not
@@ -103,7 +103,10 @@ impl ToolSession {
                 .any(|part| part == std::path::Component::ParentDir);
             if !inside || climbs {
                 let path = named.to_owned();
-                return Err(No::tool(&ToolNo::Outside { path }, self.lang));
+                return Err(ToolError::from_tool_fault(
+                    &ToolNo::Outside { path },
+                    self.lang,
+                ));
             }
         }
         Ok(path)
@@ -111,7 +114,11 @@ impl ToolSession {
 
     /// Returns the thinking run of the given or the nearest folder; a new one is created in the
     /// session's folder.
-    pub(crate) fn thinking_run(&self, dir: Option<&str>, new: bool) -> Result<ThinkingRun, No> {
+    pub(crate) fn thinking_run(
+        &self,
+        dir: Option<&str>,
+        new: bool,
+    ) -> Result<ThinkingRun, ToolError> {
         let folder = match dir {
             Some(dir) => self.resolve_path(dir)?,
             None if new => self.folder.clone(),

@@ -1,7 +1,7 @@
 //! The tools over standard input and output.
 
-use crate::handler::{CALLS_MAX, Tools};
-use crate::lines::{LINE_BYTES_MAX, hand_on};
+use crate::handler::{CALLS_MAX, ToolHandler};
+use crate::lines::{LINE_BYTES_MAX, forward_lines};
 use crate::session::ToolSession;
 use rmcp::ServiceExt as _;
 use rmcp::transport::async_rw::AsyncRwTransport;
@@ -12,13 +12,13 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 /// Longest wait for threads that are started in advance.
-const THREADS_WAIT: Duration = Duration::from_secs(1);
+const THREAD_START_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Size of the buffer between the client and the SDK.
-const ON_THE_WAY_BYTES: usize = 64 << 10;
+const PIPE_BYTES: usize = 64 << 10;
 
 /// Serves until the input ends.
-pub fn serve(desk: ToolSession) -> io::Result<()> {
+pub fn serve_stdio(desk: ToolSession) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         // The calls, and a few for the streams where they are not pipes.
@@ -30,7 +30,7 @@ pub fn serve(desk: ToolSession) -> io::Result<()> {
     start_blocking_threads(&runtime, 2);
     let served = runtime.block_on(async {
         let (input, output) = stdio_pipes();
-        serve_on(desk, input, output).await
+        serve_streams(desk, input, output).await
     });
     // Calls that are being carried out are finished; a read of the input is not waited for.
     runtime.shutdown_timeout(Duration::from_secs(5));
@@ -49,7 +49,7 @@ pub fn start_blocking_threads(runtime: &tokio::runtime::Runtime, count: usize) {
             // Fewer will do where not as many can be started.
             let _ = all
                 .1
-                .wait_timeout_while(here, THREADS_WAIT, |here| *here < count);
+                .wait_timeout_while(here, THREAD_START_TIMEOUT, |here| *here < count);
         }
     };
     let started: Vec<_> = (0..count)
@@ -61,17 +61,17 @@ pub fn start_blocking_threads(runtime: &tokio::runtime::Runtime, count: usize) {
 }
 
 /// Serves one client until its input ends.
-pub async fn serve_on(
+pub async fn serve_streams(
     desk: ToolSession,
     input: impl AsyncRead + Send + Unpin + 'static,
     output: impl AsyncWrite + Send + Unpin + 'static,
 ) -> io::Result<()> {
-    let (to, lines) = tokio::io::duplex(ON_THE_WAY_BYTES);
+    let (to, lines) = tokio::io::duplex(PIPE_BYTES);
     // The end of the input is the end of the lines.
-    tokio::spawn(hand_on(input, to));
+    tokio::spawn(forward_lines(input, to));
     let transport = AsyncRwTransport::new_server(lines, output);
     let transport = transport.with_max_line_length(LINE_BYTES_MAX);
-    match Tools::new(desk).serve(transport).await {
+    match ToolHandler::new(desk).serve(transport).await {
         Ok(running) => running.waiting().await.map(drop).map_err(io::Error::other),
         // The client disconnected without a message: not an error.
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),

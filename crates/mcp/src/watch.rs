@@ -1,6 +1,6 @@
 //! Notifications about state files that change, by any process.
 
-use crate::resources::{self, CARD};
+use crate::resources::{self, CARD_URI};
 use crate::session::ToolSession;
 use bowline_engine::kinds::FileKind;
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
@@ -11,13 +11,13 @@ use std::time::Duration;
 use tokio::sync::{broadcast, mpsc};
 
 /// Notifications kept for a slow subscriber.
-const NEWS_MAX: usize = 256;
+const CHANGES_MAX: usize = 256;
 /// Time in which several events of the file system are reported as one change.
-const TOGETHER: Duration = Duration::from_millis(50);
+const DEBOUNCE_TIME: Duration = Duration::from_millis(50);
 
 /// Change of the resources.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum News {
+pub(crate) enum ResourceChange {
     /// The resource at this address has changed.
     Updated(String),
     /// The list of resources has changed.
@@ -25,29 +25,29 @@ pub(crate) enum News {
 }
 
 /// Watcher of one connection, started with the first subscriber.
-pub(crate) struct Watch {
+pub(crate) struct ResourceWatcher {
     desk: Weak<ToolSession>,
-    news: broadcast::Sender<News>,
+    news: broadcast::Sender<ResourceChange>,
     begun: Mutex<bool>,
 }
 
-impl Watch {
+impl ResourceWatcher {
     pub(crate) fn new(desk: &Arc<ToolSession>) -> Self {
-        Watch {
+        ResourceWatcher {
             desk: Arc::downgrade(desk),
-            news: broadcast::Sender::new(NEWS_MAX),
+            news: broadcast::Sender::new(CHANGES_MAX),
             begun: Mutex::default(),
         }
     }
 
     /// Subscribes to changes from now on.
-    pub(crate) fn listen(&self) -> broadcast::Receiver<News> {
+    pub(crate) fn subscribe_changes(&self) -> broadcast::Receiver<ResourceChange> {
         let news = self.news.subscribe();
         let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         if !*begun {
             *begun = true;
             let (desk, news) = (Weak::clone(&self.desk), self.news.clone());
-            tokio::spawn(follow(desk, news));
+            tokio::spawn(watch_folders(desk, news));
         }
         news
     }
@@ -55,8 +55,8 @@ impl Watch {
 
 /// Watches the folders that hold, or may come to hold, state files. Where the system cannot watch,
 /// nothing is reported, and clients have to read.
-async fn follow(desk: Weak<ToolSession>, news: broadcast::Sender<News>) {
-    let (changed, mut changes) = mpsc::channel::<Vec<PathBuf>>(NEWS_MAX);
+async fn watch_folders(desk: Weak<ToolSession>, news: broadcast::Sender<ResourceChange>) {
+    let (changed, mut changes) = mpsc::channel::<Vec<PathBuf>>(CHANGES_MAX);
     let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         // Subscribers read the file when notified; access events would notify them again.
         if let Some(event) = event.ok().filter(|event| !event.kind.is_access()) {
@@ -64,15 +64,15 @@ async fn follow(desk: Weak<ToolSession>, news: broadcast::Sender<News>) {
         }
     });
     let Ok(watcher) = watcher else { return };
-    let mut followed = Followed {
+    let mut followed = WatchedFolders {
         watcher,
         folders: HashSet::new(),
         known: Vec::new(),
     };
-    let look = |mut followed: Followed, desk: Weak<ToolSession>| async move {
+    let look = |mut followed: WatchedFolders, desk: Weak<ToolSession>| async move {
         let looked = tokio::task::spawn_blocking(move || {
             let desk = desk.upgrade()?;
-            followed.look(&desk);
+            followed.refresh_folders(&desk);
             Some(followed)
         });
         looked.await.ok().flatten()
@@ -83,7 +83,7 @@ async fn follow(desk: Weak<ToolSession>, news: broadcast::Sender<News>) {
     };
     while let Some(first) = changes.recv().await {
         let mut paths: HashSet<PathBuf> = first.into_iter().collect();
-        tokio::time::sleep(TOGETHER).await;
+        tokio::time::sleep(DEBOUNCE_TIME).await;
         while let Ok(more) = changes.try_recv() {
             paths.extend(more);
         }
@@ -94,31 +94,33 @@ async fn follow(desk: Weak<ToolSession>, news: broadcast::Sender<News>) {
         };
         let Some(desk) = desk.upgrade() else { return };
         if followed.known != before {
-            let _ = news.send(News::Listed);
+            let _ = news.send(ResourceChange::Listed);
         }
         let told = paths
             .iter()
             .filter(|path| FileKind::of_path(path).is_some());
-        let mut told: Vec<String> = told.map(|path| resources::uri(&desk, path)).collect();
+        let mut told: Vec<String> = told
+            .map(|path| resources::resource_uri(&desk, path))
+            .collect();
         if !told.is_empty() {
-            told.push(CARD.to_owned());
+            told.push(CARD_URI.to_owned());
         }
         for uri in told {
-            let _ = news.send(News::Updated(uri));
+            let _ = news.send(ResourceChange::Updated(uri));
         }
     }
 }
 
-struct Followed {
+struct WatchedFolders {
     watcher: RecommendedWatcher,
     folders: HashSet<PathBuf>,
     known: Vec<PathBuf>,
 }
 
-impl Followed {
+impl WatchedFolders {
     /// Updates the list of files, and watches the folders they are or may be in.
-    fn look(&mut self, desk: &ToolSession) {
-        let files = resources::files(desk).into_iter();
+    fn refresh_folders(&mut self, desk: &ToolSession) {
+        let files = resources::visible_files(desk).into_iter();
         self.known = files.map(|(_, path)| path).collect();
         let usual = FileKind::ALL.map(|kind| desk.folder.join(kind.relative_path()));
         for path in self.known.iter().chain(&usual) {

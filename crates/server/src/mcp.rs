@@ -11,7 +11,7 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, Response, header};
 use bowline_formats::rest::routes::RouteRequest;
 use bowline_formats::rest::{ErrorBody, ErrorTold};
-use bowline_mcp::{CallControl, Refused, SessionRole, TaskClient, ToolSession, Tools};
+use bowline_mcp::{CallControl, SessionRole, TaskClient, ToolHandler, ToolRefusal, ToolSession};
 use bowline_words::Lang;
 use bowline_words::message::ServerNo;
 use http_body_util::{BodyExt as _, Limited};
@@ -79,7 +79,7 @@ impl McpEndpoint {
             .with_json_response(true)
             .with_max_request_body_bytes(BODY_BYTES_MAX)
             .disable_allowed_hosts();
-        let tools = Tools::sharing(desk, self.calls);
+        let tools = ToolHandler::with_call_limit(desk, self.calls);
         let sessions = Arc::new(NeverSessionManager::default());
         let service = StreamableHttpService::new(move || Ok(tools.clone()), sessions, config);
         (who, service.handle(request).await.map(Body::new))
@@ -157,8 +157,8 @@ struct RouterTaskClient {
     parts: RequestParts,
 }
 
-fn refused(error: ErrorTold) -> Refused {
-    Refused {
+fn refused(error: ErrorTold) -> ToolRefusal {
+    ToolRefusal {
         code: error.code,
         message: error.message,
         hint: error.hint,
@@ -166,7 +166,7 @@ fn refused(error: ErrorTold) -> Refused {
 }
 
 impl TaskClient for RouterTaskClient {
-    fn send_request(&self, request: &RouteRequest) -> Result<Value, Refused> {
+    fn send_request(&self, request: &RouteRequest) -> Result<Value, ToolRefusal> {
         let failed = |what: &dyn std::fmt::Display| {
             refused(ApiError::internal(what).render_detail(Lang::En))
         };

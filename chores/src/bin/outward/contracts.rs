@@ -2,7 +2,7 @@
 
 use crate::args::Cli;
 use bowline_formats::{rest, schema};
-use bowline_mcp::table::{Kind, VERBS};
+use bowline_mcp::table::{ParameterType, VERBS};
 use bowline_store::SqliteStore;
 use clap::{Arg, Command, CommandFactory as _};
 use rusqlite::Connection;
@@ -155,7 +155,7 @@ pub(crate) fn tools() -> BTreeSet<String> {
         lines.insert(format!("mcp {}", verb.name));
         for arg in verb.takes {
             lines.insert(format!("mcp {} {}", verb.name, arg.name));
-            if let Kind::Word(words) = arg.kind {
+            if let ParameterType::Word(words) = arg.kind {
                 let word = |word| format!("mcp {} {} = {word}", verb.name, arg.name);
                 lines.extend(words.iter().map(word));
             }

@@ -24,7 +24,7 @@ pub(crate) enum CgroupMode {
 }
 
 /// Parses bytes, with `K`, `M` or `G` for powers of 1024.
-fn bytes(text: &str) -> Result<u64, String> {
+fn parse_size(text: &str) -> Result<u64, String> {
     let (number, shift) = match text.strip_suffix(['K', 'M', 'G', 'k', 'm', 'g']) {
         Some(number) => match text.as_bytes().last() {
             Some(b'K' | b'k') => (number, 10),
@@ -41,7 +41,7 @@ fn bytes(text: &str) -> Result<u64, String> {
 }
 
 /// Parses a share of one processor, in percent.
-fn percent(text: &str) -> Result<u32, String> {
+fn parse_percent(text: &str) -> Result<u32, String> {
     let number = text.strip_suffix('%').unwrap_or(text).parse();
     number
         .ok()
@@ -82,13 +82,13 @@ pub(crate) struct RunAgentArgs {
     #[arg(long, value_name = "MODE", default_value = "auto")]
     pub(crate) cgroup: CgroupMode,
     /// Memory limit for all its processes together, such as 512M
-    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) memory_max: Option<u64>,
     /// Limit for the number of its processes
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) pids_max: Option<u64>,
     /// Processor time limit for all its processes together, in percent of one processor
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub(crate) cpu_max: Option<u32>,
     /// Show what this kernel enforces, or what a given command would be granted; runs nothing
     #[arg(long)]
@@ -136,14 +136,17 @@ mod tests {
     #[test]
     fn sizes_and_shares_are_read() {
         for (text, wanted) in [("1", 1), ("4K", 4096), ("512M", 512 << 20), ("2g", 2 << 30)] {
-            assert_eq!(bytes(text), Ok(wanted), "{text}");
+            assert_eq!(parse_size(text), Ok(wanted), "{text}");
         }
         for text in ["", "M", "0", "0G", "-1", "1.5G", "1T", "99999999999999G"] {
-            assert!(bytes(text).is_err(), "{text}");
+            assert!(parse_size(text).is_err(), "{text}");
         }
-        assert_eq!((percent("50%"), percent("250")), (Ok(50), Ok(250)));
+        assert_eq!(
+            (parse_percent("50%"), parse_percent("250")),
+            (Ok(50), Ok(250))
+        );
         for text in ["", "%", "0", "0%", "-5%", "x", "100001"] {
-            assert!(percent(text).is_err(), "{text}");
+            assert!(parse_percent(text).is_err(), "{text}");
         }
     }
 }

@@ -22,11 +22,11 @@ fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
     })
 }
 
-fn word(name: &'static str, help: &'static str) -> PossibleValue {
+fn possible_value(name: &'static str, help: &'static str) -> PossibleValue {
     PossibleValue::new(name).help(help)
 }
 
-pub(crate) fn stage() -> impl TypedValueParser<Value = ThinkingStage> {
+pub(crate) fn stage_parser() -> impl TypedValueParser<Value = ThinkingStage> {
     one_of(ThinkingStage::ALL, |stage| {
         let help = match stage {
             ThinkingStage::Planning => "Divergent: look for ideas",
@@ -34,44 +34,48 @@ pub(crate) fn stage() -> impl TypedValueParser<Value = ThinkingStage> {
             ThinkingStage::Creation => "Generative: make it",
             ThinkingStage::Reflection => "Critical: judge it",
         };
-        word(stage.name(), help)
+        possible_value(stage.name(), help)
     })
 }
 
-pub(crate) fn landing() -> impl TypedValueParser<Value = LandingMode> {
+pub(crate) fn landing_parser() -> impl TypedValueParser<Value = LandingMode> {
     one_of(
         [LandingMode::Branch, LandingMode::PullRequest],
         |landing| match landing {
-            LandingMode::Branch => word("branch", "Merge into the branch of the phase"),
-            LandingMode::PullRequest => word("pr", "Open a pull request that others merge"),
+            LandingMode::Branch => possible_value("branch", "Merge into the branch of the phase"),
+            LandingMode::PullRequest => {
+                possible_value("pr", "Open a pull request that others merge")
+            }
         },
     )
 }
 
-pub(crate) fn gate() -> impl TypedValueParser<Value = Gate> {
+pub(crate) fn gate_parser() -> impl TypedValueParser<Value = Gate> {
     one_of(Gate::ALL, |gate| {
         let help = match gate {
             Gate::ReviewCleanPass => "The design review found nothing that blocks",
             Gate::ArchitectVerified => "The whole implementation was verified",
             Gate::ReReviewClean => "The code review found nothing",
         };
-        word(gate.name(), help)
+        possible_value(gate.name(), help)
     })
 }
 
-pub(crate) fn phase() -> impl TypedValueParser<Value = DevelopPhase> {
+pub(crate) fn phase_parser() -> impl TypedValueParser<Value = DevelopPhase> {
     one_of(DevelopPhase::ALL, |phase| match phase {
-        DevelopPhase::Design => word("DESIGN", "Design of the feature"),
-        DevelopPhase::Review => word("REVIEW", "Review of the design"),
-        DevelopPhase::Implement => word("IMPLEMENT", "Implementation, checkpoint by checkpoint"),
-        DevelopPhase::Pr => {
-            word("PR", "Review of the code, commit and pull request").alias("MERGE")
+        DevelopPhase::Design => possible_value("DESIGN", "Design of the feature"),
+        DevelopPhase::Review => possible_value("REVIEW", "Review of the design"),
+        DevelopPhase::Implement => {
+            possible_value("IMPLEMENT", "Implementation, checkpoint by checkpoint")
         }
-        DevelopPhase::Done => word("DONE", "Finished run"),
+        DevelopPhase::Pr => {
+            possible_value("PR", "Review of the code, commit and pull request").alias("MERGE")
+        }
+        DevelopPhase::Done => possible_value("DONE", "Finished run"),
     })
 }
 
-pub(crate) fn class() -> impl TypedValueParser<Value = FailureClass> {
+pub(crate) fn failure_class_parser() -> impl TypedValueParser<Value = FailureClass> {
     one_of(FailureClass::ALL, |class| {
         let help = match class {
             FailureClass::NotImplemented => "Something is not implemented yet",
@@ -83,34 +87,34 @@ pub(crate) fn class() -> impl TypedValueParser<Value = FailureClass> {
             FailureClass::EnvIssue => "The environment lacks something: a person decides at once",
             FailureClass::Vulnerability => "A security vulnerability: a person decides at once",
         };
-        word(class.name(), help)
+        possible_value(class.name(), help)
     })
 }
 
-pub(crate) fn strategy() -> PossibleValuesParser {
+pub(crate) fn strategy_parser() -> PossibleValuesParser {
     PossibleValuesParser::new([
-        word("direct", "One agent, one checkpoint after another"),
-        word("subagent", "Separate agents for independent checkpoints"),
-        word("agent-teams", "Agents that talk to each other"),
-        word(
+        possible_value("direct", "One agent, one checkpoint after another"),
+        possible_value("subagent", "Separate agents for independent checkpoints"),
+        possible_value("agent-teams", "Agents that talk to each other"),
+        possible_value(
             "auto",
             "Chosen by number and independence of the checkpoints",
         ),
     ])
 }
 
-pub(crate) fn result() -> impl TypedValueParser<Value = TaskResult> {
+pub(crate) fn task_result_parser() -> impl TypedValueParser<Value = TaskResult> {
     one_of(TaskResult::ALL, |result| {
         let help = match result {
             TaskResult::Success => "The goal was reached",
             TaskResult::Failure => "Nothing was reached",
             TaskResult::Partial => "Part of the goal was reached",
         };
-        word(result.name(), help)
+        possible_value(result.name(), help)
     })
 }
 
-pub(crate) fn failure() -> impl TypedValueParser<Value = FailureKind> {
+pub(crate) fn failure_kind_parser() -> impl TypedValueParser<Value = FailureKind> {
     one_of(FailureKind::ALL, |kind| {
         let help = match kind {
             FailureKind::Transient => "Goes away by itself",
@@ -120,22 +124,22 @@ pub(crate) fn failure() -> impl TypedValueParser<Value = FailureKind> {
             FailureKind::Structural => "The plan is wrong",
             FailureKind::Critical => "A person is needed at once",
         };
-        word(kind.name(), help)
+        possible_value(kind.name(), help)
     })
 }
 
-pub(crate) fn mode() -> impl TypedValueParser<Value = RunMode> {
+pub(crate) fn mode_parser() -> impl TypedValueParser<Value = RunMode> {
     one_of(RunMode::ALL, |mode| {
         let help = match mode {
             RunMode::Normal => "Prompts carry the whole context",
             RunMode::UltraThin => "Replies of one line",
             RunMode::Ralph => "Each task repeats until it prints its promise",
         };
-        word(mode.name(), help)
+        possible_value(mode.name(), help)
     })
 }
 
-pub(crate) fn picture() -> impl TypedValueParser<Value = DrawingFormat> {
+pub(crate) fn drawing_format_parser() -> impl TypedValueParser<Value = DrawingFormat> {
     one_of(
         [
             DrawingFormat::Dot,
@@ -143,14 +147,14 @@ pub(crate) fn picture() -> impl TypedValueParser<Value = DrawingFormat> {
             DrawingFormat::Svg,
         ],
         |picture| match picture {
-            DrawingFormat::Dot => word("dot", "Graphviz"),
-            DrawingFormat::Mermaid => word("mermaid", "Mermaid"),
-            DrawingFormat::Svg => word("svg", "Picture for browsers"),
+            DrawingFormat::Dot => possible_value("dot", "Graphviz"),
+            DrawingFormat::Mermaid => possible_value("mermaid", "Mermaid"),
+            DrawingFormat::Svg => possible_value("svg", "Picture for browsers"),
         },
     )
 }
 
-pub(crate) fn source() -> impl TypedValueParser<Value = ImportSource> {
+pub(crate) fn import_source_parser() -> impl TypedValueParser<Value = ImportSource> {
     one_of(ImportSource::ALL, |source| {
         let help = match source {
             ImportSource::TaskMaster => "tasks.json of task-master",
@@ -158,16 +162,18 @@ pub(crate) fn source() -> impl TypedValueParser<Value = ImportSource> {
             ImportSource::SpecKit => "tasks.md of spec-kit",
             ImportSource::Backlog => "the folder of Backlog.md",
         };
-        word(source.name(), help)
+        possible_value(source.name(), help)
     })
 }
 
-pub(crate) fn export() -> impl TypedValueParser<Value = ExportFormat> {
+pub(crate) fn export_format_parser() -> impl TypedValueParser<Value = ExportFormat> {
     one_of(
         [ExportFormat::TasksMd, ExportFormat::Json],
         |format| match format {
-            ExportFormat::TasksMd => word("tasks-md", "Plan with the boxes of the run ticked"),
-            ExportFormat::Json => word("json", "Everything known about every task"),
+            ExportFormat::TasksMd => {
+                possible_value("tasks-md", "Plan with the boxes of the run ticked")
+            }
+            ExportFormat::Json => possible_value("json", "Everything known about every task"),
         },
     )
 }
@@ -179,12 +185,12 @@ pub(crate) enum TimelineFormat {
     Json,
 }
 
-pub(crate) fn timeline() -> impl TypedValueParser<Value = TimelineFormat> {
+pub(crate) fn timeline_format_parser() -> impl TypedValueParser<Value = TimelineFormat> {
     one_of(
         [TimelineFormat::Svg, TimelineFormat::Json],
         |format| match format {
-            TimelineFormat::Svg => word("svg", "Picture for browsers"),
-            TimelineFormat::Json => word("json", "Every attempt with its times"),
+            TimelineFormat::Svg => possible_value("svg", "Picture for browsers"),
+            TimelineFormat::Json => possible_value("json", "Every attempt with its times"),
         },
     )
 }

@@ -8,15 +8,15 @@ use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
 /// The arguments or verbs `T` of a command, defined when the parser, the help or the completions
 /// reach the command.
 #[derive(Debug)]
-pub(crate) struct Deferred<T>(pub(crate) T);
+pub(crate) struct DeferredArgs<T>(pub(crate) T);
 
-impl<T: FromArgMatches> FromArgMatches for Deferred<T> {
+impl<T: FromArgMatches> FromArgMatches for DeferredArgs<T> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        T::from_arg_matches(matches).map(Deferred)
+        T::from_arg_matches(matches).map(DeferredArgs)
     }
 
     fn from_arg_matches_mut(matches: &mut ArgMatches) -> Result<Self, Error> {
-        T::from_arg_matches_mut(matches).map(Deferred)
+        T::from_arg_matches_mut(matches).map(DeferredArgs)
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
@@ -24,7 +24,7 @@ impl<T: FromArgMatches> FromArgMatches for Deferred<T> {
     }
 }
 
-impl<T: Args> Args for Deferred<T> {
+impl<T: Args> Args for DeferredArgs<T> {
     fn augment_args(command: Command) -> Command {
         command.defer(T::augment_args)
     }
@@ -34,7 +34,7 @@ impl<T: Args> Args for Deferred<T> {
     }
 }
 
-impl<T: Subcommand> Subcommand for Deferred<T> {
+impl<T: Subcommand> Subcommand for DeferredArgs<T> {
     fn augment_subcommands(command: Command) -> Command {
         command.defer(T::augment_subcommands)
     }

@@ -36,14 +36,14 @@ pub(crate) enum DevelopVerb {
     /// Enter IMPLEMENT
     Implement {
         /// Implementation strategy (default: from .develop-workflow.yaml, else auto)
-        #[arg(long, value_name = "STRATEGY", value_parser = choice::strategy())]
+        #[arg(long, value_name = "STRATEGY", value_parser = choice::strategy_parser())]
         strategy: Option<String>,
     },
     /// Checkpoints: three attempts each, then a person decides
     #[command(subcommand)]
     Checkpoint(CheckpointVerb),
     /// Run agents for the checkpoints until their commands pass; resumes where it stopped
-    Run(RunArgs),
+    Run(DevelopRunArgs),
     /// Enter PR
     Pr,
     /// Finish the run
@@ -51,7 +51,7 @@ pub(crate) enum DevelopVerb {
     /// Go back to an earlier phase; closes the gates after it
     Back {
         /// Phase to go back to
-        #[arg(ignore_case = true, value_parser = choice::phase())]
+        #[arg(ignore_case = true, value_parser = choice::phase_parser())]
         phase: DevelopPhase,
     },
     /// Show the status of the run and the next step; writes nothing
@@ -70,7 +70,7 @@ pub(crate) enum DevelopVerb {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct RunArgs {
+pub(crate) struct DevelopRunArgs {
     /// Feature to start a run for, if no run is open
     #[arg(requires = "auto")]
     pub(crate) feature: Option<String>,
@@ -103,7 +103,7 @@ pub(crate) enum GateVerb {
     #[command(alias = "open")]
     Pass {
         /// Name of the gate
-        #[arg(value_parser = choice::gate())]
+        #[arg(value_parser = choice::gate_parser())]
         name: Gate,
         /// Command of a person's choice if none is sealed; otherwise it only adds evidence
         #[arg(long, value_name = "CMD")]
@@ -118,7 +118,7 @@ pub(crate) enum GateVerb {
     /// Close the gate and those after it
     Reset {
         /// Name of the gate
-        #[arg(value_parser = choice::gate())]
+        #[arg(value_parser = choice::gate_parser())]
         name: Gate,
     },
 }
@@ -154,7 +154,7 @@ pub(crate) enum CheckpointVerb {
             value_name = "CLASS",
             ignore_case = true,
             default_value = "LOGIC_ERROR",
-            value_parser = choice::class()
+            value_parser = choice::failure_class_parser()
         )]
         class: FailureClass,
     },

@@ -1,6 +1,6 @@
 //! Arguments of `mcp`.
 
-use super::task::PlaceArgs;
+use super::task::ServerAddressArgs;
 use clap::{Args, ValueEnum};
 
 /// Role whose tools are offered.
@@ -20,5 +20,5 @@ pub(crate) struct McpArgs {
     #[arg(long, value_name = "ROLE", default_value = "agent")]
     pub(crate) role: RoleName,
     #[command(flatten)]
-    pub(crate) place: PlaceArgs,
+    pub(crate) place: ServerAddressArgs,
 }

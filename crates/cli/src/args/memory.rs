@@ -20,7 +20,7 @@ pub(crate) enum MemoryVerb {
     Init,
     /// Current task: start, pause, resume, recover, finish
     #[command(subcommand)]
-    Task(TaskVerb),
+    Task(MemoryTaskVerb),
     /// Steps of the current task
     #[command(subcommand)]
     Step(StepVerb),
@@ -29,7 +29,7 @@ pub(crate) enum MemoryVerb {
     Context(ContextVerb),
     /// Memory of one agent
     #[command(subcommand)]
-    Agent(AgentVerb),
+    Agent(MemoryAgentVerb),
     /// Run agents for the steps of the current task; resumes where it stopped
     Run {
         /// Number of steps at once
@@ -55,7 +55,7 @@ pub(crate) enum MemoryVerb {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum TaskVerb {
+pub(crate) enum MemoryTaskVerb {
     /// Start a task, or queue it behind the current one
     New {
         /// Name of the task
@@ -94,7 +94,7 @@ pub(crate) enum TaskVerb {
     /// Finish the task and move it to the history
     Finish {
         /// Result of the task (default: derived from the steps)
-        #[arg(long, value_parser = choice::result())]
+        #[arg(long, value_parser = choice::task_result_parser())]
         result: Option<TaskResult>,
         /// Summary of the work in one sentence
         #[arg(long)]
@@ -151,7 +151,7 @@ pub(crate) enum StepVerb {
         /// Number of the step
         id: u32,
         /// Type of the failure
-        #[arg(long = "type", value_name = "TYPE", default_value = "transient", value_parser = choice::failure())]
+        #[arg(long = "type", value_name = "TYPE", default_value = "transient", value_parser = choice::failure_kind_parser())]
         kind: FailureKind,
         /// Error message for people
         #[arg(long)]
@@ -194,7 +194,7 @@ pub(crate) enum SessionVerb {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum AgentVerb {
+pub(crate) enum MemoryAgentVerb {
     /// Print a value
     Get {
         /// Name of the agent

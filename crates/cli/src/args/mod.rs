@@ -12,7 +12,7 @@ pub(crate) mod task;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use deferred::Deferred;
+pub(crate) use deferred::DeferredArgs;
 
 use bowline_engine::operations::thinking::ThinkingStage;
 use bowline_words::Lang;
@@ -26,9 +26,9 @@ use std::path::PathBuf;
 #[command(name = "bowline", version)]
 pub(crate) struct Cli {
     #[command(flatten)]
-    pub(crate) common: Common,
+    pub(crate) common: GlobalArgs,
     #[command(subcommand)]
-    pub(crate) command: Option<Command>,
+    pub(crate) command: Option<CliCommand>,
 }
 
 /// Heading of the options that every command has.
@@ -36,7 +36,7 @@ const GLOBAL: &str = "Global options";
 
 /// Options of every command.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct Common {
+pub(crate) struct GlobalArgs {
     /// Run as if started in this folder
     #[arg(short = 'C', value_name = "DIR", global = true, help_heading = GLOBAL)]
     pub(crate) folder: Option<PathBuf>,
@@ -83,38 +83,38 @@ pub(crate) enum ClientName {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// Thinking runs: four stages with outputs, retries and scores
     #[command(subcommand_required = true, arg_required_else_help = true)]
-    Thinking(Deferred<ThinkingArgs>),
+    Thinking(DeferredArgs<ThinkingArgs>),
     /// Agent memory: current task, task history and shared context
     #[command(subcommand_required = true, arg_required_else_help = true)]
-    Memory(Deferred<memory::MemoryArgs>),
+    Memory(DeferredArgs<memory::MemoryArgs>),
     /// Develop runs: five phases, gates that open on evidence, checkpoints
     #[command(subcommand_required = true, arg_required_else_help = true)]
-    Develop(Deferred<develop::DevelopArgs>),
+    Develop(DeferredArgs<develop::DevelopArgs>),
     /// Orchestrations: a plan of tasks, run phase by phase
     #[command(subcommand_required = true, arg_required_else_help = true)]
-    Orchestrate(Deferred<orchestrate::OrchestrateArgs>),
+    Orchestrate(DeferredArgs<orchestrate::OrchestrateArgs>),
     /// Tasks of the server: phases, reviews, questions and their agents
     #[command(subcommand_required = true, arg_required_else_help = true)]
-    Task(Deferred<task::TaskArgs>),
+    Task(DeferredArgs<task::TaskArgs>),
     /// Run the task server: queue, agents, reviews and the web page
-    Serve(Deferred<serve::ServeArgs>),
+    Serve(DeferredArgs<serve::ServeArgs>),
     /// Back up the store of the server
     #[command(subcommand_required = true, arg_required_else_help = true)]
-    Store(Deferred<serve::StoreArgs>),
+    Store(DeferredArgs<serve::StoreArgs>),
     /// Run a demo server with scripted agents; needs no key and no network
-    Demo(Deferred<serve::DemoArgs>),
+    Demo(DeferredArgs<serve::DemoArgs>),
     /// Export the full record of a task to one file, without secrets
-    Capsule(Deferred<task::CapsuleArgs>),
+    Capsule(DeferredArgs<task::CapsuleArgs>),
     /// Replay a capsule without a server
-    Replay(Deferred<task::ReplayArgs>),
+    Replay(DeferredArgs<task::ReplayArgs>),
     /// Report on a task as its agent
     #[command(subcommand_required = true, arg_required_else_help = true)]
     Agent {
         #[command(subcommand)]
-        verb: Deferred<task::AgentVerb>,
+        verb: DeferredArgs<task::AgentReportVerb>,
     },
     /// Check the evidence of a develop run against the current tree
     Verify {
@@ -140,12 +140,12 @@ pub(crate) enum Command {
         event: Option<std::ffi::OsString>,
     },
     /// Serve the commands as MCP tools on standard input and output
-    Mcp(Deferred<mcp::McpArgs>),
+    Mcp(DeferredArgs<mcp::McpArgs>),
     /// Run an agent that outlives this command, and show its output
-    RunAgent(Deferred<agents::RunAgentArgs>),
+    RunAgent(DeferredArgs<agents::RunAgentArgs>),
     /// Show the output of an agent or control it; without an id, list all agents
     #[command(alias = "agents")]
-    Attach(Deferred<agents::AttachArgs>),
+    Attach(DeferredArgs<agents::AttachArgs>),
     /// Show the status of a state file
     Status {
         /// Path or kind of file (default: all files here)
@@ -238,7 +238,7 @@ pub(crate) enum ThinkingVerb {
     /// Start a stage, or retry a failed one
     Start {
         /// Stage of the run
-        #[arg(value_parser = choice::stage())]
+        #[arg(value_parser = choice::stage_parser())]
         stage: ThinkingStage,
         /// Reason for reopening a stage that has no retries left (people only)
         #[arg(long = "override", value_name = "REASON")]
@@ -247,7 +247,7 @@ pub(crate) enum ThinkingVerb {
     /// Record the files a stage has produced so far
     Output {
         /// Stage of the run
-        #[arg(value_parser = choice::stage())]
+        #[arg(value_parser = choice::stage_parser())]
         stage: ThinkingStage,
         /// Paths relative to the task folder
         #[arg(required = true, value_name = "PATH")]
@@ -256,7 +256,7 @@ pub(crate) enum ThinkingVerb {
     /// Complete a stage; its outputs must exist
     Complete {
         /// Stage of the run
-        #[arg(value_parser = choice::stage(), required_unless_present = "outputs")]
+        #[arg(value_parser = choice::stage_parser(), required_unless_present = "outputs")]
         stage: Option<ThinkingStage>,
         /// Further output, relative to the task folder (repeatable)
         #[arg(long = "output", value_name = "PATH", num_args = 1..)]
@@ -265,7 +265,7 @@ pub(crate) enum ThinkingVerb {
     /// Mark a stage as failed
     Fail {
         /// Stage of the run
-        #[arg(value_parser = choice::stage())]
+        #[arg(value_parser = choice::stage_parser())]
         stage: ThinkingStage,
         /// Error code for programs
         #[arg(long)]
@@ -295,7 +295,7 @@ pub(crate) enum ThinkingVerb {
         #[arg(long, value_name = "NAME")]
         agent: Option<String>,
         /// Run only this stage
-        #[arg(long, value_name = "STAGE", value_parser = choice::stage())]
+        #[arg(long, value_name = "STAGE", value_parser = choice::stage_parser())]
         stage: Option<ThinkingStage>,
     },
     /// Show the status of the run
@@ -326,7 +326,7 @@ pub(crate) enum FeedbackVerb {
         #[arg(long = "improvement", value_name = "TEXT")]
         improvements: Vec<String>,
         /// Stage the lessons apply to (repeatable; default: all)
-        #[arg(long = "stage", value_name = "STAGE", value_parser = choice::stage())]
+        #[arg(long = "stage", value_name = "STAGE", value_parser = choice::stage_parser())]
         stages: Vec<ThinkingStage>,
     },
     /// Apply the lessons of another task

@@ -30,7 +30,7 @@ pub(crate) enum OrchestrateVerb {
         /// Plan file (default: docs/planning/06-tasks.md, docs/planning/TASKS.md or TASKS.md)
         file: Option<PathBuf>,
         /// Mode of handing work to agents
-        #[arg(long, value_name = "MODE", default_value = "normal", value_parser = choice::mode())]
+        #[arg(long, value_name = "MODE", default_value = "normal", value_parser = choice::mode_parser())]
         mode: RunMode,
         /// Same as --mode ultra-thin
         #[arg(long, conflicts_with = "mode")]
@@ -43,7 +43,7 @@ pub(crate) enum OrchestrateVerb {
         project: Option<String>,
     },
     /// Run agents for the plan: lands every task, merges every phase; resumes where it stopped
-    Run(Box<RunArgs>),
+    Run(Box<OrchestrateRunArgs>),
     /// Simulate runs of the plan: expected duration, and tasks that a failure would block
     Rehearse {
         /// Number of simulated runs
@@ -126,11 +126,11 @@ pub(crate) enum OrchestrateVerb {
             long,
             value_name = "FORMAT",
             default_value = "mermaid",
-            value_parser = choice::picture()
+            value_parser = choice::drawing_format_parser()
         )]
         format: DrawingFormat,
         #[command(flatten)]
-        to: ToFile,
+        to: FileTargetArgs,
     },
     /// Draw a timeline of phases, tasks and attempts, with the slowest path marked
     Timeline {
@@ -139,18 +139,18 @@ pub(crate) enum OrchestrateVerb {
             long,
             value_name = "FORMAT",
             default_value = "svg",
-            value_parser = choice::timeline()
+            value_parser = choice::timeline_format_parser()
         )]
         format: TimelineFormat,
         #[command(flatten)]
-        to: ToFile,
+        to: FileTargetArgs,
     },
     /// Import tasks of another program as a plan, and report what did not fit
     Import {
         /// File to import, or the folder or project that holds it
         path: PathBuf,
         /// Program that wrote the tasks (default: detected)
-        #[arg(long, value_name = "PROGRAM", value_parser = choice::source())]
+        #[arg(long, value_name = "PROGRAM", value_parser = choice::import_source_parser())]
         from: Option<ImportSource>,
         /// Plan file to write (default: TASKS.md of the project)
         #[arg(long, value_name = "FILE")]
@@ -166,11 +166,11 @@ pub(crate) enum OrchestrateVerb {
             long,
             value_name = "FORMAT",
             default_value = "tasks-md",
-            value_parser = choice::export()
+            value_parser = choice::export_format_parser()
         )]
         format: ExportFormat,
         #[command(flatten)]
-        to: ToFile,
+        to: FileTargetArgs,
     },
     /// Show and restore what runs kept of removed worktrees
     Rescue {
@@ -181,7 +181,7 @@ pub(crate) enum OrchestrateVerb {
 
 // The target of a text. A doc comment would replace the help line of the commands.
 #[derive(Debug, Args)]
-pub(crate) struct ToFile {
+pub(crate) struct FileTargetArgs {
     /// File to write (default: standard output)
     #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -222,7 +222,7 @@ pub(crate) enum RescueVerb {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct RunArgs {
+pub(crate) struct OrchestrateRunArgs {
     /// Plan file (default: docs/planning/06-tasks.md, docs/planning/TASKS.md or TASKS.md)
     pub(crate) file: Option<PathBuf>,
     /// Stop after this phase
@@ -241,7 +241,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
     /// Mode of handing work to agents
-    #[arg(long, value_name = "MODE", value_parser = choice::mode())]
+    #[arg(long, value_name = "MODE", value_parser = choice::mode_parser())]
     pub(crate) mode: Option<RunMode>,
     /// Same as --mode ultra-thin
     #[arg(long, conflicts_with = "mode")]
@@ -253,7 +253,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N")]
     pub(crate) max_iterations: Option<u32>,
     /// Landing of tasks (default: 'land' in the table 'orchestrate', then branch)
-    #[arg(long, value_name = "HOW", value_parser = choice::landing())]
+    #[arg(long, value_name = "HOW", value_parser = choice::landing_parser())]
     pub(crate) land: Option<LandingMode>,
     /// Start tasks on top of work they need that has not landed yet
     #[arg(long)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// Format of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LogForm {
+pub(crate) enum LogFormat {
     /// Human-readable lines
     Text,
     /// One JSON object per line
@@ -48,7 +48,7 @@ pub(crate) struct ServeArgs {
     pub(crate) start_empty: bool,
     /// Format of the log on standard error
     #[arg(long, value_name = "FORM", default_value = "text")]
-    pub(crate) log: LogForm,
+    pub(crate) log: LogFormat,
 }
 
 #[derive(Debug, Args)]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 // The address of the server. A doc comment would replace the help line of the commands.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct PlaceArgs {
+pub(crate) struct ServerAddressArgs {
     /// Server address (default: BOWLINE_URL, else the server of the data folder)
     #[arg(long, value_name = "URL", global = true)]
     pub(crate) server: Option<String>,
@@ -21,7 +21,7 @@ pub(crate) struct PlaceArgs {
 #[derive(Debug, Args)]
 pub(crate) struct TaskArgs {
     #[command(flatten)]
-    pub(crate) place: PlaceArgs,
+    pub(crate) place: ServerAddressArgs,
     #[command(subcommand)]
     pub(crate) verb: TaskVerb,
 }
@@ -50,7 +50,7 @@ impl From<PriorityName> for Priority {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct NewArgs {
+pub(crate) struct NewTaskArgs {
     /// Title of the task
     #[arg(long, default_value = "")]
     pub(crate) title: String,
@@ -92,7 +92,7 @@ pub(crate) struct NewArgs {
 #[derive(Debug, Args)]
 pub(crate) struct CapsuleArgs {
     #[command(flatten)]
-    pub(crate) place: PlaceArgs,
+    pub(crate) place: ServerAddressArgs,
     /// Task id, or its beginning
     pub(crate) task: String,
     /// File to write (default: TASK.capsule.json here)
@@ -111,7 +111,7 @@ pub(crate) struct ReplayArgs {
 
 /// Names a task by its id, or the beginning of it.
 #[derive(Debug, Args)]
-pub(crate) struct OneTask {
+pub(crate) struct TaskIdArgs {
     /// Task id, or its beginning
     pub(crate) task: String,
 }
@@ -119,7 +119,7 @@ pub(crate) struct OneTask {
 #[derive(Debug, Subcommand)]
 pub(crate) enum TaskVerb {
     /// Create a task and print its id
-    New(Box<NewArgs>),
+    New(Box<NewTaskArgs>),
     /// List tasks, newest first
     List {
         /// Only tasks with this status
@@ -136,17 +136,17 @@ pub(crate) enum TaskVerb {
         archived: bool,
     },
     /// Show a task, its agent and what it waits for
-    Show(OneTask),
+    Show(TaskIdArgs),
     /// Show what waits for a person's decision
     Inbox,
     /// Submit a draft to the queue
-    Submit(OneTask),
+    Submit(TaskIdArgs),
     /// Cancel a task
-    Cancel(OneTask),
+    Cancel(TaskIdArgs),
     /// Pause the agent of a task
-    Pause(OneTask),
+    Pause(TaskIdArgs),
     /// Resume the agent of a task
-    Resume(OneTask),
+    Resume(TaskIdArgs),
     /// Approve the phase under review
     Approve {
         /// Task id, or its beginning
@@ -213,11 +213,11 @@ pub(crate) enum TaskVerb {
     #[command(subcommand)]
     Rule(RuleVerb),
     /// Create a task that replaces a failed one, and print its id
-    Retry(OneTask),
+    Retry(TaskIdArgs),
     /// Hide a completed task from the list
-    Archive(OneTask),
+    Archive(TaskIdArgs),
     /// Delete a task and everything that belongs to it
-    Delete(OneTask),
+    Delete(TaskIdArgs),
     /// Show the output of a task's agent
     Logs {
         /// Task id, or its beginning
@@ -235,11 +235,11 @@ pub(crate) enum TaskVerb {
     /// Show all tasks and redraw at every event
     Watch,
     /// List the transitions of a task and its agent
-    Transitions(OneTask),
+    Transitions(TaskIdArgs),
     /// List the checkpoints of a task, newest first
-    Checkpoints(OneTask),
+    Checkpoints(TaskIdArgs),
     /// Save a checkpoint of a task now
-    Checkpoint(OneTask),
+    Checkpoint(TaskIdArgs),
     /// Restore a task to a checkpoint
     Restore {
         /// Task id, or its beginning
@@ -283,9 +283,9 @@ pub(crate) enum TaskVerb {
         id: String,
     },
     /// List the messages to the agent and their delivery status
-    Sayings(OneTask),
+    Sayings(TaskIdArgs),
     /// Interrupt the agent of a task
-    Interrupt(OneTask),
+    Interrupt(TaskIdArgs),
 }
 
 /// Rules for tool calls.
@@ -320,7 +320,7 @@ pub(crate) enum RuleVerb {
 
 // Reports of a task's agent. A doc comment would replace the help line of the command.
 #[derive(Debug, Subcommand)]
-pub(crate) enum AgentVerb {
+pub(crate) enum AgentReportVerb {
     /// Report a completed phase
     PhaseComplete {
         /// Number of the phase, from 1

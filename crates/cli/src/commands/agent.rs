@@ -1,8 +1,8 @@
 //! `bowline agent`: structured reports from the agent of a task, instead of markers in its output.
 
 use super::remote::find_as_agent;
-use crate::args::task::AgentVerb;
-use crate::output::Output;
+use crate::args::task::AgentReportVerb;
+use crate::output::CommandOutput;
 use bowline_engine::formats::rest::routes::{
     TypedRequest, report_ask, report_done, report_error, report_need, report_phase_complete,
     report_step, report_tokens,
@@ -16,8 +16,12 @@ use bowline_words::message::{ServerNo, Wrong};
 use serde_json::json;
 use std::process::ExitCode;
 
-pub(crate) fn run(context: &Context, output: &Output, verb: &AgentVerb) -> Result<ExitCode, Error> {
-    let report = match request(output, verb) {
+pub(crate) fn run(
+    context: &Context,
+    output: &CommandOutput,
+    verb: &AgentReportVerb,
+) -> Result<ExitCode, Error> {
+    let report = match build_request(output, verb) {
         Ok(report) => report,
         Err(code) => return Ok(code),
     };
@@ -25,7 +29,7 @@ pub(crate) fn run(context: &Context, output: &Output, verb: &AgentVerb) -> Resul
         let path = report.request.route.path.rsplit('/').next();
         let path = path.unwrap_or_default();
         let body = report.request.body.unwrap_or_default();
-        output.done(
+        output.print_outcome(
             json!({ "path": path, "body": body }),
             &[format!("(dry run) {path} {body}")],
         );
@@ -40,13 +44,18 @@ pub(crate) fn run(context: &Context, output: &Output, verb: &AgentVerb) -> Resul
     Ok(done.unwrap_or_else(|code| code))
 }
 
-fn request(output: &Output, verb: &AgentVerb) -> Result<TypedRequest<Reported>, ExitCode> {
+fn build_request(
+    output: &CommandOutput,
+    verb: &AgentReportVerb,
+) -> Result<TypedRequest<Reported>, ExitCode> {
     Ok(match verb {
-        AgentVerb::PhaseComplete { phase, files } => report_phase_complete(&PhaseCompleteReport {
-            phase: *phase,
-            files: files.clone(),
-        }),
-        AgentVerb::Ask {
+        AgentReportVerb::PhaseComplete { phase, files } => {
+            report_phase_complete(&PhaseCompleteReport {
+                phase: *phase,
+                files: files.clone(),
+            })
+        }
+        AgentReportVerb::Ask {
             question,
             options,
             default,
@@ -58,7 +67,7 @@ fn request(output: &Output, verb: &AgentVerb) -> Result<TypedRequest<Reported>, 
             default: default.clone(),
             required: *required,
         }),
-        AgentVerb::Need {
+        AgentReportVerb::Need {
             kind,
             name,
             description,
@@ -69,11 +78,11 @@ fn request(output: &Output, verb: &AgentVerb) -> Result<TypedRequest<Reported>, 
             let body = json!({ "type": kind, "name": name, "description": description, "default": default, "required": required });
             let report = read_body(body.to_string().as_bytes()).map_err(|fault| {
                 let (message, hint) = ServerNo::BadBody { fault }.say(output.lang);
-                output.told("bad_input", &message, &hint, 2)
+                output.print_error_texts("bad_input", &message, &hint, 2)
             })?;
             report_need(&report)
         }
-        AgentVerb::Error {
+        AgentReportVerb::Error {
             message,
             fatal,
             retry_after,
@@ -83,14 +92,19 @@ fn request(output: &Output, verb: &AgentVerb) -> Result<TypedRequest<Reported>, 
             recovery: Recovery::of_report(*fatal, *retry_after),
             retry_after: *retry_after,
         }),
-        AgentVerb::Step { step, name } => {
+        AgentReportVerb::Step { step, name } => {
             let parts = step.split_once('/');
             let numbers =
                 parts.and_then(|(k, n)| Some((k.parse::<u32>().ok()?, n.parse::<u32>().ok()?)));
             let Some((step, of)) = numbers else {
                 let wrong = Wrong::NotAStepNumber { text: step.clone() };
                 let message = wrong.say(output.lang);
-                return Err(output.told("bad_input", &message, "bowline agent step 3/9 NAME", 2));
+                return Err(output.print_error_texts(
+                    "bad_input",
+                    &message,
+                    "bowline agent step 3/9 NAME",
+                    2,
+                ));
             };
             report_step(&StepReport {
                 step,
@@ -98,10 +112,10 @@ fn request(output: &Output, verb: &AgentVerb) -> Result<TypedRequest<Reported>, 
                 name: name.clone(),
             })
         }
-        AgentVerb::Tokens { used, usd } => report_tokens(&TokensReport {
+        AgentReportVerb::Tokens { used, usd } => report_tokens(&TokensReport {
             used: *used,
             cost_usd: *usd,
         }),
-        AgentVerb::Done => report_done(),
+        AgentReportVerb::Done => report_done(),
     })
 }

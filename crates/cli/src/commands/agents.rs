@@ -1,9 +1,9 @@
 //! `bowline run-agent` and `bowline attach`.
 
-use super::agents_leave::Leave;
-use super::agents_watch::{Screen, blocked};
+use super::agents_signals::TerminationSignals;
+use super::agents_watch::{AgentOutputPrinter, blocked_label};
 use crate::args::agents::{AttachArgs, CgroupMode, RunAgentArgs, SandboxMode};
-use crate::output::{Output, Tone};
+use crate::output::{CommandOutput, TextTone};
 use bowline_engine::agents::{
     AgentAttempts, AttemptList, ControlGroupRequest, ENDED_MAX, GroupMode, ListedAttempt, NewAgent,
     SandboxGrant, SandboxRequest, ShimSilence, UNSHOWN_MAX, WatchOutcome,
@@ -25,12 +25,12 @@ const LOST_CODE: u8 = 70;
 
 pub(crate) fn run_agent(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     folder: &Path,
     args: &RunAgentArgs,
 ) -> Result<ExitCode, Error> {
     if args.sandbox_report && args.command.is_empty() {
-        report(output);
+        print_support(output);
         return Ok(ExitCode::SUCCESS);
     }
     let whole = |path: &PathBuf| folder.join(path);
@@ -53,12 +53,12 @@ pub(crate) fn run_agent(
         folder: at.clone(),
         command: args.command.clone(),
         sandbox,
-        group: wish(args)?,
+        group: requested_group(args)?,
         open_input: args.open_input,
     };
     let grant = agents.resolve_grant(context, &new)?;
     if let Some(grant) = grant.as_ref().filter(|_| args.sandbox_report) {
-        report_grant(output, grant);
+        print_grant(output, grant);
         return Ok(ExitCode::SUCCESS);
     }
     if context.dry_run {
@@ -68,28 +68,28 @@ pub(crate) fn run_agent(
             command: words,
         };
         let body = json!({ "dryRun": true, "folder": at, "command": args.command });
-        output.done(body, &[did.say(output.lang)]);
+        output.print_outcome(body, &[did.say(output.lang)]);
         return Ok(ExitCode::SUCCESS);
     }
     if !args.detach {
-        stdout_is_open()?;
+        require_open_stdout()?;
     }
     let (attempt, handle) = agents.start_agent(context, new)?;
     let id = attempt.id();
     drop(handle);
     if args.detach {
         if output.json {
-            output.line(&listed_json(&agents.inspect_attempt(&attempt)?).to_string());
+            output.print_line(&listed_json(&agents.inspect_attempt(&attempt)?).to_string());
         } else {
-            output.line(id);
+            output.print_line(id);
         }
         return Ok(ExitCode::SUCCESS);
     }
     if output.json {
-        output.line(&json!({ "attempt": id, "event": "started" }).to_string());
+        output.print_line(&json!({ "attempt": id, "event": "started" }).to_string());
     } else {
         if let Some(grant) = &grant {
-            report_missing(output, grant);
+            print_missing_tools(output, grant);
         }
         let client = grant.and_then(|grant| grant.client);
         let granted = client.map(|client| Confirmation::ClientGranted {
@@ -97,14 +97,14 @@ pub(crate) fn run_agent(
         });
         let started = Confirmation::AttemptStarted { id: id.to_owned() };
         for did in [started].into_iter().chain(granted) {
-            output.talk(&output.tone(Tone::Faint, &did.say(output.lang)));
+            output.print_stderr(&output.colour_text(TextTone::Faint, &did.say(output.lang)));
         }
     }
-    watch(output, &agents, &attempt, None)
+    watch_agent(output, &agents, &attempt, None)
 }
 
 /// Reads the requested control group and its limits from the arguments.
-fn wish(args: &RunAgentArgs) -> Result<ControlGroupRequest, Error> {
+fn requested_group(args: &RunAgentArgs) -> Result<ControlGroupRequest, Error> {
     let wish = ControlGroupRequest {
         mode: match args.cgroup {
             CgroupMode::Auto => GroupMode::Auto,
@@ -124,31 +124,31 @@ fn wish(args: &RunAgentArgs) -> Result<ControlGroupRequest, Error> {
     Ok(wish)
 }
 
-pub(crate) fn attach(
+pub(crate) fn attach_agent(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     args: &AttachArgs,
 ) -> Result<ExitCode, Error> {
     let agents = AgentAttempts::of_user(context);
     let Some(id) = &args.id else {
-        list(output, &agents.list_attempts());
+        print_attempts(output, &agents.list_attempts());
         return Ok(ExitCode::SUCCESS);
     };
     let attempt = agents.find_attempt(id)?;
     if output.dry_run {
-        would(output, args, &agents.inspect_attempt(&attempt)?);
+        print_dry_run(output, args, &agents.inspect_attempt(&attempt)?);
         return Ok(ExitCode::SUCCESS);
     }
     if args.send.is_some() || args.close_input {
         let text = args.send.as_ref().map(|text| format!("{text}\n"));
         let bytes = text.unwrap_or_default().into_bytes();
         agents.send_message(&attempt, &bytes, args.close_input)?;
-        tell(output, &agents.inspect_attempt(&attempt)?);
+        print_attempt(output, &agents.inspect_attempt(&attempt)?);
         return Ok(ExitCode::SUCCESS);
     }
     if args.interrupt {
         agents.interrupt_agent(&attempt)?;
-        tell(output, &agents.inspect_attempt(&attempt)?);
+        print_attempt(output, &agents.inspect_attempt(&attempt)?);
         return Ok(ExitCode::SUCCESS);
     }
     let want = [
@@ -159,21 +159,21 @@ pub(crate) fn attach(
     match want.into_iter().find(|(asked, _)| *asked) {
         Some((_, want)) => {
             let ordered = agents.change_level(&attempt, want)?;
-            tell(output, &ordered.listed);
+            print_attempt(output, &ordered.listed);
             if let Some(swept) = &ordered.swept {
-                left(output, swept);
+                warn_of_leftovers(output, swept);
             }
             Ok(ExitCode::SUCCESS)
         }
         None => {
-            stdout_is_open()?;
-            watch(output, &agents, &attempt, args.from)
+            require_open_stdout()?;
+            watch_agent(output, &agents, &attempt, args.from)
         }
     }
 }
 
 /// Prints the action that a dry run leaves out, and the attempt it is for.
-fn would(output: &Output, args: &AttachArgs, one: &ListedAttempt) {
+fn print_dry_run(output: &CommandOutput, args: &AttachArgs, one: &ListedAttempt) {
     let (word, did) = match args {
         _ if args.send.is_some() => ("send", Confirmation::WouldSend),
         _ if args.close_input => ("close_input", Confirmation::WouldCloseInput),
@@ -190,29 +190,29 @@ fn would(output: &Output, args: &AttachArgs, one: &ListedAttempt) {
         let mut body = listed_json(one);
         body["dryRun"] = json!(true);
         body["would"] = json!(word);
-        output.line(&body.to_string());
+        output.print_line(&body.to_string());
         return;
     }
-    let line = format!("{}: {}", line(output, one), did.say(output.lang));
-    output.line(&output.marked(&line));
+    let line = format!("{}: {}", attempt_line(output, one), did.say(output.lang));
+    output.print_line(&output.mark_dry_run(&line));
 }
 
 /// Warns about processes that a sweep could not end.
-fn left(output: &Output, swept: &SweepReport) {
+fn warn_of_leftovers(output: &CommandOutput, swept: &SweepReport) {
     if swept.restless {
-        output.remark(Label::Warning, &OutputNote::Restless);
+        output.print_remark(Label::Warning, &OutputNote::Restless);
     }
     if swept.left.is_empty() {
         return;
     }
     let left: Vec<String> = swept.left.iter().map(i32::to_string).collect();
     let pids = left.join(", ");
-    output.remark(Label::Warning, &OutputNote::LeftProcesses { pids });
+    output.print_remark(Label::Warning, &OutputNote::LeftProcesses { pids });
 }
 
 /// Fails if standard output is closed: output that is not shown must not be acknowledged. A closed
 /// one looks to a program like `/dev/null` opened for reading and writing.
-fn stdout_is_open() -> Result<(), Error> {
+fn require_open_stdout() -> Result<(), Error> {
     let fd = rustix::stdio::stdout();
     let null = rustix::fs::fstat(fd).is_ok_and(|it| {
         rustix::fs::FileType::from_raw_mode(it.st_mode) == rustix::fs::FileType::CharacterDevice
@@ -232,54 +232,58 @@ fn stdout_is_open() -> Result<(), Error> {
 }
 
 /// Shows output until the agent ends, and returns the agent's exit code.
-fn watch(
-    output: &Output,
+fn watch_agent(
+    output: &CommandOutput,
     agents: &AgentAttempts,
     attempt: &Attempt,
     from: Option<u64>,
 ) -> Result<ExitCode, Error> {
     let id = attempt.id();
-    let leave = Leave::listen().map_err(|source| Error::Output {
+    let leave = TerminationSignals::start_waiting().map_err(|source| Error::Output {
         source,
         over: false,
     })?;
-    let mut screen = Screen { output, id };
-    let watched = agents.watch_output(attempt, from, leave.heard(), &mut screen)?;
+    let mut screen = AgentOutputPrinter { output, id };
+    let watched = agents.watch_output(attempt, from, leave.wake_descriptor(), &mut screen)?;
     match watched {
-        WatchOutcome::Ended(exit) => ended(output, id, &exit),
+        WatchOutcome::Ended(exit) => agent_exit_code(output, id, &exit),
         WatchOutcome::Left => {
             let over = attempt.condition()? != AttemptCondition::Alive;
             if output.json {
-                output.line(&json!({ "attempt": id, "event": "left" }).to_string());
+                output.print_line(&json!({ "attempt": id, "event": "left" }).to_string());
             } else {
                 let id = id.to_owned();
                 let did = match over {
                     true => Confirmation::LeftOver { id },
                     false => Confirmation::LeftRunning { id },
                 };
-                output.talk(&did.say(output.lang));
+                output.print_stderr(&did.say(output.lang));
             }
-            let code = SIGNAL_BASE + leave.signal();
+            let code = SIGNAL_BASE + leave.signal_number();
             Ok(ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)))
         }
         WatchOutcome::Lost(swept) => {
             if output.json {
                 let body = json!({ "attempt": id, "event": "lost", "killed": swept.killed, "left": swept.left });
-                output.line(&body.to_string());
+                output.print_line(&body.to_string());
             } else {
                 let did = Confirmation::AttemptLost {
                     id: id.to_owned(),
                     killed: swept.killed.len(),
                 };
-                output.talk(&did.say(output.lang));
-                left(output, &swept);
+                output.print_stderr(&did.say(output.lang));
+                warn_of_leftovers(output, &swept);
             }
             Ok(ExitCode::from(LOST_CODE))
         }
     }
 }
 
-fn ended(output: &Output, id: &str, exit: &AttemptExit) -> Result<ExitCode, Error> {
+fn agent_exit_code(
+    output: &CommandOutput,
+    id: &str,
+    exit: &AttemptExit,
+) -> Result<ExitCode, Error> {
     if let Some(message) = &exit.start_error {
         return Err(Error::AgentNotStarted {
             id: id.to_owned(),
@@ -287,7 +291,7 @@ fn ended(output: &Output, id: &str, exit: &AttemptExit) -> Result<ExitCode, Erro
         });
     }
     if output.json {
-        output.line(&json!({ "attempt": id, "event": "ended", "exit": exit }).to_string());
+        output.print_line(&json!({ "attempt": id, "event": "ended", "exit": exit }).to_string());
     }
     let code = exit
         .code
@@ -295,7 +299,7 @@ fn ended(output: &Output, id: &str, exit: &AttemptExit) -> Result<ExitCode, Erro
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)))
 }
 
-fn list(output: &Output, list: &AttemptList) {
+fn print_attempts(output: &CommandOutput, list: &AttemptList) {
     let all = &list.attempts;
     if output.json {
         let attempts: Vec<Value> = all.iter().map(listed_json).collect();
@@ -306,19 +310,19 @@ fn list(output: &Output, list: &AttemptList) {
                 .map(|(folder, reason)| json!({ "folder": folder, "reason": reason }))
                 .collect();
         }
-        output.line(&body.to_string());
+        output.print_line(&body.to_string());
         return;
     }
     if all.is_empty() && list.unreadable.is_empty() {
-        output.line(&OutputNote::NoAttempts.say(output.lang));
+        output.print_line(&OutputNote::NoAttempts.say(output.lang));
     }
     for (folder, reason) in &list.unreadable {
         let id = folder.file_name().unwrap_or_default().to_string_lossy();
-        let word = output.tone(Tone::Bad, &output.label(Label::CannotBeRead));
-        output.line(&format!("{id}  {word}: {reason}"));
+        let word = output.colour_text(TextTone::Bad, &output.label(Label::CannotBeRead));
+        output.print_line(&format!("{id}  {word}: {reason}"));
     }
     for one in all {
-        tell(output, one);
+        print_attempt(output, one);
     }
     let unshown = all.iter().filter(|one| one.unshown).count();
     if unshown > ENDED_MAX {
@@ -326,25 +330,25 @@ fn list(output: &Output, list: &AttemptList) {
             count: unshown,
             max: UNSHOWN_MAX,
         };
-        output.talk(&told.say(output.lang));
+        output.print_stderr(&told.say(output.lang));
     }
 }
 
 /// Prints one attempt on one line.
-fn tell(output: &Output, one: &ListedAttempt) {
+fn print_attempt(output: &CommandOutput, one: &ListedAttempt) {
     if output.json {
-        output.line(&listed_json(one).to_string());
+        output.print_line(&listed_json(one).to_string());
         return;
     }
-    output.line(&line(output, one));
+    output.print_line(&attempt_line(output, one));
 }
 
-fn line(output: &Output, one: &ListedAttempt) -> String {
+fn attempt_line(output: &CommandOutput, one: &ListedAttempt) -> String {
     let tone = match &one.condition {
-        AttemptCondition::Alive => Tone::Busy,
-        AttemptCondition::Lost => Tone::Bad,
-        AttemptCondition::Ended(exit) if exit.code == Some(0) => Tone::Good,
-        AttemptCondition::Ended(_) | AttemptCondition::Intended => Tone::Faint,
+        AttemptCondition::Alive => TextTone::Busy,
+        AttemptCondition::Lost => TextTone::Bad,
+        AttemptCondition::Ended(exit) if exit.code == Some(0) => TextTone::Good,
+        AttemptCondition::Ended(_) | AttemptCondition::Intended => TextTone::Faint,
     };
     let word = AgentState::from_word(one.state_word()).say(output.lang);
     let mut more = match &one.condition {
@@ -354,8 +358,8 @@ fn line(output: &Output, one: &ListedAttempt) -> String {
             (None, None) => format!(" ({})", output.label(Label::NotStarted)),
         },
         AttemptCondition::Alive => match one.status.as_ref().and_then(|status| status.blocked) {
-            Some(why) => format!(", {}", output.label(blocked(why))),
-            None => silence(output, one),
+            Some(why) => format!(", {}", output.label(blocked_label(why))),
+            None => silence_advice(output, one),
         },
         AttemptCondition::Lost | AttemptCondition::Intended => String::new(),
     };
@@ -365,13 +369,13 @@ fn line(output: &Output, one: &ListedAttempt) -> String {
     format!(
         "{}  {}{more}  {}",
         one.attempt.id(),
-        output.tone(tone, &word),
-        escaped(&one.attempt.spec().name)
+        output.colour_text(tone, &word),
+        escape_name(&one.attempt.spec().name)
     )
 }
 
 /// Returns advice about a shim that does not answer; empty if it does.
-fn silence(output: &Output, one: &ListedAttempt) -> String {
+fn silence_advice(output: &CommandOutput, one: &ListedAttempt) -> String {
     let label = match one.silent {
         Some(ShimSilence {
             pid: Some(pid),
@@ -386,7 +390,7 @@ fn silence(output: &Output, one: &ListedAttempt) -> String {
 }
 
 /// Escapes every control character of a name.
-fn escaped(name: &str) -> String {
+fn escape_name(name: &str) -> String {
     let letters = name.chars().map(|letter| match letter.is_control() {
         true => letter.escape_default().to_string(),
         false => letter.to_string(),
@@ -413,11 +417,11 @@ fn listed_json(one: &ListedAttempt) -> Value {
 }
 
 /// Prints the folders that a sandbox would grant.
-fn report_grant(output: &Output, grant: &SandboxGrant) {
+fn print_grant(output: &CommandOutput, grant: &SandboxGrant) {
     let sandbox = &grant.sandbox;
     if output.json {
         let body = json!({ "client": grant.client, "read": sandbox.read, "write": sandbox.write, "missing": grant.missing });
-        output.line(&body.to_string());
+        output.print_line(&body.to_string());
         return;
     }
     let parts = [
@@ -425,26 +429,26 @@ fn report_grant(output: &Output, grant: &SandboxGrant) {
         (Label::MayWrite, &sandbox.write),
     ];
     for (title, roots) in parts {
-        output.line(&output.label(title));
+        output.print_line(&output.label(title));
         for root in roots {
-            output.line(&format!("  {}", root.display()));
+            output.print_line(&format!("  {}", root.display()));
         }
     }
-    report_missing(output, grant);
+    print_missing_tools(output, grant);
 }
 
 /// Names the toolchains that are not granted, with the options that grant them.
-fn report_missing(output: &Output, grant: &SandboxGrant) {
+fn print_missing_tools(output: &CommandOutput, grant: &SandboxGrant) {
     let roots = grant.missing.iter();
     let flags: Vec<String> = roots.map(|it| format!("--read {}", it.display())).collect();
     if !flags.is_empty() {
         let flags = flags.join(" ");
-        output.remark(Label::Note, &OutputNote::ToolsNotGranted { flags });
+        output.print_remark(Label::Note, &OutputNote::ToolsNotGranted { flags });
     }
 }
 
 /// Prints which sandbox and control-group features this kernel enforces.
-fn report(output: &Output) {
+fn print_support(output: &CommandOutput) {
     let support = SandboxSupport::detect_features();
     let groups = CgroupSupport::detect_features();
     if output.json {
@@ -466,23 +470,23 @@ fn report(output: &Output) {
                 "reason": groups.reason.as_ref().map(ToString::to_string),
             },
         });
-        output.line(&body.to_string());
+        output.print_line(&body.to_string());
         return;
     }
     let yes = |there: bool| match there {
-        true => output.tone(Tone::Good, &output.label(Label::Yes)),
-        false => output.tone(Tone::Bad, &output.label(Label::No)),
+        true => output.colour_text(TextTone::Good, &output.label(Label::Yes)),
+        false => output.colour_text(TextTone::Bad, &output.label(Label::No)),
     };
-    output.line(&output.label(Label::Sandbox));
+    output.print_line(&output.label(Label::Sandbox));
     for (name, since, there) in support.feature_rows() {
         let since = format!("Linux {since}");
-        output.line(&format!("  {name:<12}{since:<12}{}", yes(there)));
+        output.print_line(&format!("  {name:<12}{since:<12}{}", yes(there)));
     }
-    output.line(&output.label(Label::ControlGroups));
+    output.print_line(&output.label(Label::ControlGroups));
     for (name, there) in groups.feature_rows() {
-        output.line(&format!("  {name:<24}{}", yes(there)));
+        output.print_line(&format!("  {name:<24}{}", yes(there)));
     }
     if let Some(reason) = groups.reason.as_ref().map(no_group) {
-        output.line(&format!("  {}", output.label(Label::NoGroup { reason })));
+        output.print_line(&format!("  {}", output.label(Label::NoGroup { reason })));
     }
 }

@@ -1,6 +1,6 @@
 //! Shows the output of an agent, as it is or as JSON events.
 
-use crate::output::Output;
+use crate::output::CommandOutput;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use bowline_engine::agents::OutputWatcher;
 use bowline_engine::supervisor::{OutputBlockReason, OutputStream};
@@ -12,12 +12,12 @@ use std::io::{self, Write as _};
 const LETTER_BYTES_MAX: usize = 3;
 
 /// Shows the output of one agent on the terminal or as JSON lines.
-pub(super) struct Screen<'a> {
-    pub(super) output: &'a Output,
+pub(super) struct AgentOutputPrinter<'a> {
+    pub(super) output: &'a CommandOutput,
     pub(super) id: &'a str,
 }
 
-impl OutputWatcher for Screen<'_> {
+impl OutputWatcher for AgentOutputPrinter<'_> {
     fn show_bytes(
         &mut self,
         stream: OutputStream,
@@ -26,13 +26,17 @@ impl OutputWatcher for Screen<'_> {
         last: bool,
     ) -> io::Result<usize> {
         if self.output.json {
-            let bytes = if last { bytes } else { whole(bytes) };
+            let bytes = if last {
+                bytes
+            } else {
+                trim_incomplete_utf8(bytes)
+            };
             if bytes.is_empty() {
                 return Ok(0);
             }
             let mut body = json!({
                 "attempt": self.id,
-                "event": name(stream),
+                "event": stream_name(stream),
                 "offset": offset,
                 "bytes": bytes.len(),
                 "text": String::from_utf8_lossy(bytes),
@@ -40,7 +44,7 @@ impl OutputWatcher for Screen<'_> {
             if std::str::from_utf8(bytes).is_err() {
                 body["base64"] = json!(BASE64_STANDARD.encode(bytes));
             }
-            self.event(&body)?;
+            self.print_event(&body)?;
             return Ok(bytes.len());
         }
         match stream {
@@ -59,32 +63,35 @@ impl OutputWatcher for Screen<'_> {
             let body = json!({
                 "attempt": self.id,
                 "event": "gone",
-                "stream": name(stream),
+                "stream": stream_name(stream),
                 "offset": from,
                 "bytes": to - from,
             });
-            return self.event(&body);
+            return self.print_event(&body);
         }
         let told = match stream {
             OutputStream::Out => OutputNote::GoneBytes { from, to },
             OutputStream::Err => OutputNote::GoneErrorBytes { from, to },
         };
-        self.output.talk(&told.say(self.output.lang));
+        self.output.print_stderr(&told.say(self.output.lang));
         Ok(())
     }
 
     fn report_blocked(&mut self, why: OutputBlockReason) -> io::Result<()> {
         if self.output.json {
-            return self.event(&json!({ "attempt": self.id, "event": "blocked", "why": why }));
+            return self
+                .print_event(&json!({ "attempt": self.id, "event": "blocked", "why": why }));
         }
-        let told = OutputNote::AgentBlocked { why: blocked(why) };
-        self.output.talk(&told.say(self.output.lang));
+        let told = OutputNote::AgentBlocked {
+            why: blocked_label(why),
+        };
+        self.output.print_stderr(&told.say(self.output.lang));
         Ok(())
     }
 }
 
-impl Screen<'_> {
-    fn event(&self, body: &serde_json::Value) -> io::Result<()> {
+impl AgentOutputPrinter<'_> {
+    fn print_event(&self, body: &serde_json::Value) -> io::Result<()> {
         let mut out = io::stdout().lock();
         writeln!(out, "{body}")?;
         out.flush()
@@ -92,7 +99,7 @@ impl Screen<'_> {
 }
 
 /// Returns the label for the reason why an agent cannot write.
-pub(super) fn blocked(why: OutputBlockReason) -> Label {
+pub(super) fn blocked_label(why: OutputBlockReason) -> Label {
     match why {
         OutputBlockReason::Unacknowledged => Label::TooMuchUnshown,
         OutputBlockReason::DiskFull => Label::DiskFull,
@@ -100,7 +107,7 @@ pub(super) fn blocked(why: OutputBlockReason) -> Label {
     }
 }
 
-fn name(stream: OutputStream) -> &'static str {
+fn stream_name(stream: OutputStream) -> &'static str {
     match stream {
         OutputStream::Out => "out",
         OutputStream::Err => "err",
@@ -108,7 +115,7 @@ fn name(stream: OutputStream) -> &'static str {
 }
 
 /// Cuts off an incomplete UTF-8 character at the end.
-fn whole(bytes: &[u8]) -> &[u8] {
+fn trim_incomplete_utf8(bytes: &[u8]) -> &[u8] {
     for count in 1..=LETTER_BYTES_MAX.min(bytes.len()) {
         let (head, tail) = bytes.split_at(bytes.len() - count);
         // No error length: valid so far, but incomplete.
@@ -129,10 +136,10 @@ mod tests {
     fn only_the_beginning_of_a_letter_is_held_back() {
         let text = "가🌊".as_bytes();
         let lengths: Vec<usize> = (0..=text.len())
-            .map(|end| whole(&text[..end]).len())
+            .map(|end| trim_incomplete_utf8(&text[..end]).len())
             .collect();
         assert_eq!(lengths, [0, 0, 0, 3, 3, 3, 3, 7]);
-        assert_eq!(whole(b"a\xff"), b"a\xff");
-        assert_eq!(whole(b"a\x80\x80"), b"a\x80\x80");
+        assert_eq!(trim_incomplete_utf8(b"a\xff"), b"a\xff");
+        assert_eq!(trim_incomplete_utf8(b"a\x80\x80"), b"a\x80\x80");
     }
 }

@@ -1,9 +1,9 @@
 //! `bowline capsule` and `bowline replay`: everything about one task in a file that can be mailed
 //! and read without a server.
 
-use super::remote::{PAGE_ITEMS, Remote, Told, find, write_new};
+use super::remote::{PAGE_ITEMS, RemoteResult, RemoteServer, find_server, write_new};
 use crate::args::task::{CapsuleArgs, ReplayArgs};
-use crate::output::{Output, Tone};
+use crate::output::{CommandOutput, TextTone};
 use bowline_engine::formats::rest::Page;
 use bowline_engine::formats::rest::routes::{
     LogQuery, PageQuery, TypedRequest, get_agent, get_logs, get_session, get_task,
@@ -22,15 +22,15 @@ use std::path::Path;
 use std::process::ExitCode;
 
 /// Value of the file's field `kind`.
-const KIND: &str = "bowline-capsule";
-const VERSION: u64 = 1;
+const CAPSULE_KIND: &str = "bowline-capsule";
+const CAPSULE_VERSION: u64 = 1;
 /// Bytes of an agent's output that are kept, counted from its end.
 const OUTPUT_BYTES_MAX: usize = 8 << 20;
 const OUTPUT_BYTES: i64 = 1 << 20;
 /// First of the private code points that stand for bytes which are not UTF-8, so that none is lost.
-const NO_TEXT: u32 = 0x10_ff00;
+const RAW_BYTE_BASE: u32 = 0x10_ff00;
 /// Prefixes of well-known services' keys; words that begin with one are masked at equal length.
-const KEYS: [&str; 9] = [
+const KEY_PREFIXES: [&str; 9] = [
     "sk-",
     "sk_",
     "pk_",
@@ -62,18 +62,18 @@ fn text<'v>(value: &'v Value, name: &str) -> &'v str {
     value[name].as_str().unwrap_or_default()
 }
 
-pub(crate) fn make(
+pub(crate) fn make_capsule(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     folder: &Path,
     args: &CapsuleArgs,
 ) -> Result<ExitCode, Error> {
-    let done = find(context, output, &args.place).and_then(|remote| {
-        let task = remote.task(&args.task)?;
-        let (mut capsule, bytes) = gathered(&remote, &task)?;
+    let done = find_server(context, output, &args.place).and_then(|remote| {
+        let task = remote.resolve_task(&args.task)?;
+        let (mut capsule, bytes) = collect_capsule(&remote, &task)?;
         capsule["made"] = format_utc(context.clock.now()).into();
-        let places = hidden(context, &capsule);
-        redact(&mut capsule, &places);
+        let places = path_placeholders(context, &capsule);
+        redact_value(&mut capsule, &places);
         let name = args
             .to
             .clone()
@@ -90,17 +90,17 @@ pub(crate) fn make(
             bytes,
         };
         let body = json!({ "path": shown, "transitions": moves, "outputBytes": bytes });
-        output.done(body, &[format!("✓ {}", said.say(output.lang))]);
+        output.print_outcome(body, &[format!("✓ {}", said.say(output.lang))]);
         Ok(ExitCode::SUCCESS)
     });
     Ok(done.unwrap_or_else(|code| code))
 }
 
 /// Collects everything the server knows of a task; returns it with the number of output bytes kept.
-fn gathered(remote: &Remote<'_>, task: &str) -> Told<(Value, usize)> {
+fn collect_capsule(remote: &RemoteServer<'_>, task: &str) -> RemoteResult<(Value, usize)> {
     let session = remote.get(&get_session())?;
     let mut capsule = json!({
-        "kind": KIND, "version": VERSION,
+        "kind": CAPSULE_KIND, "version": CAPSULE_VERSION,
         "program": { "version": session.version, "system": std::env::consts::OS, "machine": std::env::consts::ARCH },
         "task": remote.json(&get_task(task))?, "agent": remote.json(&get_agent(task))?,
     });
@@ -130,27 +130,30 @@ fn gathered(remote: &Remote<'_>, task: &str) -> Told<(Value, usize)> {
         offset = next.unwrap_or(i64::try_from(bytes.len()).unwrap_or(i64::MAX));
     }
     let from = bytes.len().saturating_sub(OUTPUT_BYTES_MAX);
-    capsule["output"] = json!({ "from": from, "text": spelled(&bytes[from..]) });
+    capsule["output"] = json!({ "from": from, "text": encode_lossless(&bytes[from..]) });
     Ok((capsule, bytes.len() - from))
 }
 
 /// Encodes bytes as a text from which every byte can be restored.
-fn spelled(bytes: &[u8]) -> String {
+fn encode_lossless(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         text.push_str(chunk.valid());
         let odd = chunk.invalid().iter();
-        text.extend(odd.filter_map(|byte| char::from_u32(NO_TEXT + u32::from(*byte))));
+        text.extend(odd.filter_map(|byte| char::from_u32(RAW_BYTE_BASE + u32::from(*byte))));
     }
     text
 }
 
 /// Restores the bytes of a text that was encoded without loss.
-fn bytes_of(text: &str) -> Vec<u8> {
+fn decode_lossless(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut buffer = [0; 4];
     for letter in text.chars() {
-        match u32::from(letter).checked_sub(NO_TEXT).map(u8::try_from) {
+        match u32::from(letter)
+            .checked_sub(RAW_BYTE_BASE)
+            .map(u8::try_from)
+        {
             Some(Ok(byte)) => bytes.push(byte),
             Some(Err(_)) | None => {
                 bytes.extend_from_slice(letter.encode_utf8(&mut buffer).as_bytes())
@@ -162,7 +165,7 @@ fn bytes_of(text: &str) -> Vec<u8> {
 
 /// Returns paths of this machine and user with their placeholders, the longest first: one may
 /// contain another.
-fn hidden(context: &Context, capsule: &Value) -> Vec<(String, &'static str)> {
+fn path_placeholders(context: &Context, capsule: &Value) -> Vec<(String, &'static str)> {
     let mut places = Vec::new();
     if let Some(folder) = capsule["task"]["workspace"].as_str() {
         places.push((folder.to_owned(), "WORKSPACE"));
@@ -175,7 +178,7 @@ fn hidden(context: &Context, capsule: &Value) -> Vec<(String, &'static str)> {
     places
 }
 
-fn redact(value: &mut Value, places: &[(String, &'static str)]) {
+fn redact_value(value: &mut Value, places: &[(String, &'static str)]) {
     match value {
         Value::String(text) => {
             for (path, name) in places {
@@ -183,16 +186,16 @@ fn redact(value: &mut Value, places: &[(String, &'static str)]) {
                     *text = text.replace(path.as_str(), name);
                 }
             }
-            *text = without_keys(text);
+            *text = mask_keys(text);
         }
-        Value::Array(items) => items.iter_mut().for_each(|it| redact(it, places)),
-        Value::Object(fields) => fields.values_mut().for_each(|it| redact(it, places)),
+        Value::Array(items) => items.iter_mut().for_each(|it| redact_value(it, places)),
+        Value::Object(fields) => fields.values_mut().for_each(|it| redact_value(it, places)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
 /// Masks words that look like keys, at equal length.
-fn without_keys(text: &str) -> String {
+fn mask_keys(text: &str) -> String {
     let of_key = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -203,7 +206,8 @@ fn without_keys(text: &str) -> String {
             .find(|letter: char| !of_key(letter))
             .unwrap_or(from.len());
         let (word, behind) = from.split_at(end);
-        let is_key = word.len() >= KEY_LETTERS_MIN && KEYS.iter().any(|it| word.starts_with(it));
+        let is_key =
+            word.len() >= KEY_LETTERS_MIN && KEY_PREFIXES.iter().any(|it| word.starts_with(it));
         match is_key {
             true => out.extend(std::iter::repeat_n('*', word.len())),
             false => out.push_str(word),
@@ -214,7 +218,11 @@ fn without_keys(text: &str) -> String {
     out
 }
 
-pub(crate) fn replay(output: &Output, folder: &Path, args: &ReplayArgs) -> Result<ExitCode, Error> {
+pub(crate) fn replay_capsule(
+    output: &CommandOutput,
+    folder: &Path,
+    args: &ReplayArgs,
+) -> Result<ExitCode, Error> {
     let path = folder.join(&args.file);
     let shown = path.display().to_string();
     let read = match std::fs::read_to_string(&path) {
@@ -223,26 +231,26 @@ pub(crate) fn replay(output: &Output, folder: &Path, args: &ReplayArgs) -> Resul
             let cause = system_cause(&error);
             let trouble = ServeTrouble::File { path: shown, cause };
             let (message, hint) = trouble.say(output.lang);
-            return Ok(output.told(serve_error_code(&trouble), &message, &hint, 3));
+            return Ok(output.print_error_texts(serve_error_code(&trouble), &message, &hint, 3));
         }
     };
     let capsule: Value = serde_json::from_str(&read).unwrap_or_default();
-    if capsule["kind"] != KIND || capsule["version"] != VERSION {
+    if capsule["kind"] != CAPSULE_KIND || capsule["version"] != CAPSULE_VERSION {
         let message = TaskOutput::NoCapsule { path: shown }.say(output.lang);
         let hint = TaskOutput::MakeCapsule.say(output.lang);
-        return Ok(output.told("bad_input", &message, &hint, 2));
+        return Ok(output.print_error_texts("bad_input", &message, &hint, 2));
     }
-    let told = story(&capsule);
+    let told = capsule_events(&capsule);
     let broken = first_break(&capsule);
     let moves = capsule["transitions"].as_array().map_or(0, Vec::len);
     if output.json {
         let story: Vec<Value> = told.iter().map(|it| Value::Object(it.clone())).collect();
-        output.line(
+        output.print_line(
             &json!({ "task": capsule["task"], "story": story, "brokenAt": broken }).to_string(),
         );
     } else {
         let word = |name: &str| text(&capsule["task"], name);
-        output.line(&format!(
+        output.print_line(&format!(
             "{}  {}  {}",
             word("id"),
             word("status"),
@@ -252,24 +260,26 @@ pub(crate) fn replay(output: &Output, folder: &Path, args: &ReplayArgs) -> Resul
             version: text(&capsule["program"], "version").to_owned(),
             made: text(&capsule, "made").to_owned(),
         };
-        output.line(&output.tone(Tone::Faint, &of.say(output.lang)));
-        let first = told.first().and_then(|it| at(it, "at"));
+        output.print_line(&output.colour_text(TextTone::Faint, &of.say(output.lang)));
+        let first = told.first().and_then(|it| event_time(it, "at"));
         for it in &told {
-            let since = at(it, "at").zip(first).map_or(0, |(at, first)| at - first);
+            let since = event_time(it, "at")
+                .zip(first)
+                .map_or(0, |(at, first)| at - first);
             let what = visible::escape_title(it["what"].as_str().unwrap_or_default());
-            output.line(&format!("{:>8}  {what}", format!("+{since}s")));
+            output.print_line(&format!("{:>8}  {what}", format!("+{since}s")));
         }
         if args.output {
-            let bytes = bytes_of(text(&capsule["output"], "text"));
+            let bytes = decode_lossless(text(&capsule["output"], "text"));
             for line in String::from_utf8_lossy(&bytes).lines() {
-                output.line(line);
+                output.print_line(line);
             }
         }
         let end = match broken {
             Some(sequence) => TaskOutput::CapsuleBroken { sequence },
             None => TaskOutput::CapsuleWhole { moves },
         };
-        output.talk(&end.say(output.lang));
+        output.print_stderr(&end.say(output.lang));
     }
     Ok(match broken {
         Some(_) => ExitCode::from(4),
@@ -277,12 +287,12 @@ pub(crate) fn replay(output: &Output, folder: &Path, args: &ReplayArgs) -> Resul
     })
 }
 
-fn at(it: &Map<String, Value>, name: &str) -> Option<i64> {
+fn event_time(it: &Map<String, Value>, name: &str) -> Option<i64> {
     parse_time(it.get(name)?.as_str()?).map(|it| it.0)
 }
 
 /// Lists all events of a capsule in the order of time.
-fn story(capsule: &Value) -> Vec<Map<String, Value>> {
+fn capsule_events(capsule: &Value) -> Vec<Map<String, Value>> {
     let mut told: Vec<(String, u64, String)> = Vec::new();
     let list = |name: &str| capsule[name].as_array().into_iter().flatten();
     for it in list("transitions") {
@@ -356,15 +366,18 @@ mod tests {
     #[test]
     fn no_byte_is_lost_and_no_key_is_kept() {
         let bytes = b"tea \xff\xfe green \xec\x95";
-        assert_eq!(bytes_of(&spelled(bytes)), bytes);
+        assert_eq!(decode_lossless(&encode_lossless(bytes)), bytes);
         let whole = "한글 tea";
         assert_eq!(
-            (spelled(whole.as_bytes()).as_str(), bytes_of(whole)),
+            (
+                encode_lossless(whole.as_bytes()).as_str(),
+                decode_lossless(whole)
+            ),
             (whole, whole.as_bytes().to_vec())
         );
         let key = "use sk-abcdefghijklmnop, not sk-short or /sk/";
         assert_eq!(
-            without_keys(key),
+            mask_keys(key),
             "use *******************, not sk-short or /sk/"
         );
     }

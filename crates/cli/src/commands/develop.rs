@@ -1,8 +1,8 @@
 //! `bowline develop`.
 
 use crate::args::develop::{CheckpointVerb, DevelopArgs, DevelopVerb, EvidenceVerb, GateVerb};
-use crate::commands::{develop_evidence, develop_view, here, runs};
-use crate::output::Output;
+use crate::commands::{develop_evidence, develop_view, runs, status};
+use crate::output::CommandOutput;
 use bowline_engine::develop::evidence::CommandObserver;
 use bowline_engine::files::ChangeOutcome;
 use bowline_engine::formats::develop::evidence::EvidenceRecord;
@@ -22,14 +22,14 @@ use std::time::Duration;
 
 pub(crate) fn run(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     folder: &Path,
     args: &DevelopArgs,
 ) -> Result<ExitCode, Error> {
     let run = DevelopRun::in_folder(context, folder);
     let (changed, did) = match &args.verb {
         DevelopVerb::Start { feature, fresh } => {
-            return start(context, output, &run, feature, *fresh);
+            return start_run(context, output, &run, feature, *fresh);
         }
         DevelopVerb::Review {
             checkpoints,
@@ -47,55 +47,67 @@ pub(crate) fn run(
             };
             (changed, did)
         }
-        DevelopVerb::Gate(verb) => return gate(context, output, &run, verb),
+        DevelopVerb::Gate(verb) => return run_gate_verb(context, output, &run, verb),
         DevelopVerb::Implement { strategy } => {
             let changed = run.enter_implement(context, strategy.as_deref())?;
             let strategy = changed.state.as_ref().and_then(|run| run.strategy);
             let strategy = strategy.map_or("", |strategy| strategy.name());
             (changed, Confirmation::Implementing { strategy })
         }
-        DevelopVerb::Run(args) => return runs::develop(context, output, &run, args),
-        DevelopVerb::Checkpoint(verb) => return checkpoint(context, output, &run, verb),
-        DevelopVerb::Pr => (run.enter_pr(context)?, in_phase(DevelopPhase::Pr)),
-        DevelopVerb::Done => (run.finish_run(context)?, in_phase(DevelopPhase::Done)),
-        DevelopVerb::Back { phase } => (run.go_back(context, *phase)?, in_phase(*phase)),
-        DevelopVerb::Resume => return resume(context, output, &run),
+        DevelopVerb::Run(args) => return runs::run_develop(context, output, &run, args),
+        DevelopVerb::Checkpoint(verb) => return run_checkpoint_verb(context, output, &run, verb),
+        DevelopVerb::Pr => (run.enter_pr(context)?, phase_confirmation(DevelopPhase::Pr)),
+        DevelopVerb::Done => (
+            run.finish_run(context)?,
+            phase_confirmation(DevelopPhase::Done),
+        ),
+        DevelopVerb::Back { phase } => (run.go_back(context, *phase)?, phase_confirmation(*phase)),
+        DevelopVerb::Resume => return resume_run(context, output, &run),
         DevelopVerb::Reset => {
             let changed = run.discard_run(context)?;
             if output.json {
                 let mut value = output.changed_json(context, &changed);
                 value["state"] = Value::Null;
                 value["next"] = json!([FileKind::Develop.how_to_begin()]);
-                output.line(&value.to_string());
+                output.print_line(&value.to_string());
                 return Ok(ExitCode::SUCCESS);
             }
-            return Ok(output.changed(context, &changed, &Confirmation::RunThrownAway));
+            return Ok(output.print_change(context, &changed, &Confirmation::RunThrownAway));
         }
         DevelopVerb::Adopt => (run.adopt_run(context)?, Confirmation::RunTakenOver),
         DevelopVerb::Seal => {
             let changed = run.seal_run(context)?;
-            let said = format!("✓ {}", sealed(Some(&changed.state)).say(output.lang));
-            return Ok(output.changed(context, &changed, &Confirmation::Said { said }));
+            let said = format!(
+                "✓ {}",
+                seal_confirmation(Some(&changed.state)).say(output.lang)
+            );
+            return Ok(output.print_change(context, &changed, &Confirmation::Said { said }));
         }
         DevelopVerb::Evidence(EvidenceVerb::Export { file, key }) => {
-            return develop_evidence::export(context, output, folder, file, key.as_deref());
+            return develop_evidence::export_evidence(
+                context,
+                output,
+                folder,
+                file,
+                key.as_deref(),
+            );
         }
         DevelopVerb::Status => {
-            return here::status_of(context, output, &run.file().read_view(context)?);
+            return status::print_view(context, output, &run.file().read_view(context)?);
         }
     };
-    Ok(output.changed(context, &changed, &did))
+    Ok(output.print_change(context, &changed, &did))
 }
 
-fn in_phase(phase: DevelopPhase) -> Confirmation {
+fn phase_confirmation(phase: DevelopPhase) -> Confirmation {
     Confirmation::InPhase {
         phase: phase.name(),
     }
 }
 
-fn start(
+fn start_run(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     run: &DevelopRun,
     feature: &str,
     fresh: bool,
@@ -105,53 +117,53 @@ fn start(
             let Some(open) = run.read_run(context)? else {
                 return Err(error);
             };
-            let report = develop_view::report(output, &open);
+            let report = develop_view::resume_report(output, &open);
             if output.json {
                 let mut body = output.error_json(&error);
                 body["report"] = json!(report);
-                output.line(&json!({ "error": body }).to_string());
+                output.print_line(&json!({ "error": body }).to_string());
                 return Ok(ExitCode::from(1));
             }
             for line in &report {
-                output.line(line);
+                output.print_line(line);
             }
-            match ask(output) {
+            match ask_about_open_run(output) {
                 None => return Err(error),
-                Some(Answer::GoOn) => return resume(context, output, run),
-                Some(Answer::Anew) => run.start_run(context, feature, true)?,
+                Some(OpenRunChoice::Resume) => return resume_run(context, output, run),
+                Some(OpenRunChoice::StartNew) => run.start_run(context, feature, true)?,
             }
         }
         other => other?,
     };
-    let feature = here::one_line(feature);
+    let feature = status::one_line(feature);
     let did = match changed.state.after_done {
         true => Confirmation::DesignBegunAnew { feature },
         false => Confirmation::DesignBegun { feature },
     };
     if !output.json && !output.dry_run {
-        let sealed = sealed(changed.state.seal.as_ref()).say(output.lang);
-        output.talk(&format!("{}: {sealed}", output.label(Label::Note)));
-        output.remark(Label::Note, &OutputNote::NothingHeldYet);
+        let sealed = seal_confirmation(changed.state.seal.as_ref()).say(output.lang);
+        output.print_stderr(&format!("{}: {sealed}", output.label(Label::Note)));
+        output.print_remark(Label::Note, &OutputNote::NothingHeldYet);
     }
-    Ok(output.changed(context, &changed, &did))
+    Ok(output.print_change(context, &changed, &did))
 }
 
-enum Answer {
-    GoOn,
-    Anew,
+enum OpenRunChoice {
+    Resume,
+    StartNew,
 }
 
 /// Asks a person to resume the open run or to start a new one; `None` without a terminal.
-fn ask(output: &Output) -> Option<Answer> {
-    match output.ask(&OutputNote::AskGoOn)?.trim() {
-        "1" => Some(Answer::GoOn),
-        "2" => Some(Answer::Anew),
+fn ask_about_open_run(output: &CommandOutput) -> Option<OpenRunChoice> {
+    match output.ask_person(&OutputNote::AskGoOn)?.trim() {
+        "1" => Some(OpenRunChoice::Resume),
+        "2" => Some(OpenRunChoice::StartNew),
         _ => None,
     }
 }
 
 /// Returns the confirmation that names the sealed commands and files.
-fn sealed(seal: Option<&Seal>) -> Confirmation {
+fn seal_confirmation(seal: Option<&Seal>) -> Confirmation {
     let did = match seal {
         Some(seal) if !seal.rules.gates.is_empty() => {
             let one = |gate: Gate| {
@@ -177,9 +189,9 @@ fn sealed(seal: Option<&Seal>) -> Confirmation {
     }
 }
 
-fn gate(
+fn run_gate_verb(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     run: &DevelopRun,
     verb: &GateVerb,
 ) -> Result<ExitCode, Error> {
@@ -194,44 +206,45 @@ fn gate(
             by_hand,
             unsandboxed_signing,
         } => {
-            let context = &signing(context, *unsandboxed_signing);
+            let context = &signing_context(context, *unsandboxed_signing);
             let proof = GateProof {
                 run: command.as_deref(),
                 by_hand: by_hand.as_deref(),
             };
-            let passed = run.gate_pass(context, *name, proof, &Shown(output))?;
-            would_run(output, passed.would_run.as_deref());
-            Ok(output.changed(context, &passed.changed, &is(name, true)))
+            let passed = run.gate_pass(context, *name, proof, &CommandProgress(output))?;
+            print_would_run(output, passed.would_run.as_deref());
+            Ok(output.print_change(context, &passed.changed, &is(name, true)))
         }
         GateVerb::Reset { name } => {
             let changed = run.gate_reset(context, *name)?;
-            Ok(output.changed(context, &changed, &is(name, false)))
+            Ok(output.print_change(context, &changed, &is(name, false)))
         }
     }
 }
 
 /// Returns a context in which a person may sign evidence of a command that ran outside a sandbox.
-fn signing(context: &Context, unsandboxed_signing: bool) -> Context {
+fn signing_context(context: &Context, unsandboxed_signing: bool) -> Context {
     Context {
         unsandboxed_signing,
         ..context.clone()
     }
 }
 
-fn would_run(output: &Output, command: Option<&str>) {
+fn print_would_run(output: &CommandOutput, command: Option<&str>) {
     if let Some(command) = command {
-        output.talk(&format!("{}: {command}", output.label(Label::WouldRun)));
+        output.print_stderr(&format!("{}: {command}", output.label(Label::WouldRun)));
     }
 }
 
-fn checkpoint(
+fn run_checkpoint_verb(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     run: &DevelopRun,
     verb: &CheckpointVerb,
 ) -> Result<ExitCode, Error> {
-    let told =
-        |changed: &ChangeOutcome<_>, id| output.changed(context, changed, &standing(changed, id));
+    let told = |changed: &ChangeOutcome<_>, id| {
+        output.print_change(context, changed, &checkpoint_confirmation(changed, id))
+    };
     match verb {
         CheckpointVerb::Start {
             id,
@@ -245,12 +258,13 @@ fn checkpoint(
             run: command,
             unsandboxed_signing,
         } => {
-            let context = &signing(context, *unsandboxed_signing);
-            let passed = run.checkpoint_pass(context, id, command.as_deref(), &Shown(output))?;
-            would_run(output, passed.would_run.as_deref());
+            let context = &signing_context(context, *unsandboxed_signing);
+            let passed =
+                run.checkpoint_pass(context, id, command.as_deref(), &CommandProgress(output))?;
+            print_would_run(output, passed.would_run.as_deref());
             told(&passed.changed, id);
             // The checkpoint did not pass: a chain of commands must see the failure.
-            Ok(match standing(&passed.changed, id) {
+            Ok(match checkpoint_confirmation(&passed.changed, id) {
                 Confirmation::CheckpointPassed { .. } => ExitCode::SUCCESS,
                 _ => ExitCode::from(1),
             })
@@ -262,7 +276,10 @@ fn checkpoint(
 }
 
 /// Describes a checkpoint after a transition.
-fn standing(changed: &ChangeOutcome<Option<DevelopRunState>>, id: &str) -> Confirmation {
+fn checkpoint_confirmation(
+    changed: &ChangeOutcome<Option<DevelopRunState>>,
+    id: &str,
+) -> Confirmation {
     let run = changed.state.as_ref();
     let found = run.and_then(|run| run.find_checkpoint(id));
     let pending = DevelopCheckpoint::pending(id);
@@ -283,36 +300,40 @@ fn standing(changed: &ChangeOutcome<Option<DevelopRunState>>, id: &str) -> Confi
 }
 
 /// Prints the report and the next command. Writes nothing.
-fn resume(context: &Context, output: &Output, run: &DevelopRun) -> Result<ExitCode, Error> {
+fn resume_run(
+    context: &Context,
+    output: &CommandOutput,
+    run: &DevelopRun,
+) -> Result<ExitCode, Error> {
     let view = run.file().read_view(context)?;
     let Some(state) = view.develop_run() else {
         return Ok(ExitCode::SUCCESS);
     };
-    let report = develop_view::report(output, state);
-    let action = action(state, output.lang);
+    let report = develop_view::resume_report(output, state);
+    let action = resume_instruction(state, output.lang);
     let needs_person = view.examined.next.iter().any(|next| next.person);
     if output.json {
         let mut value = output.view_json(context, &view);
         value["report"] = json!(report);
         value["action"] = json!(action);
         value["needsPerson"] = json!(needs_person);
-        output.line(&value.to_string());
+        output.print_line(&value.to_string());
         return Ok(ExitCode::SUCCESS);
     }
-    output.notices(&view.notices);
+    output.print_notices(&view.notices);
     for line in report.iter().chain([&action]) {
-        output.line(line);
+        output.print_line(line);
     }
-    here::next(context, output, &view);
+    status::print_next_commands(context, output, &view);
     if needs_person {
-        output.line(&format!("  {}", OutputNote::PersonsMove.say(output.lang)));
+        output.print_line(&format!("  {}", OutputNote::PersonsMove.say(output.lang)));
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Returns the instruction for resuming a run in its phase. A review that has passed is not run
 /// again: its gate is open, and the next phase may begin.
-fn action(run: &DevelopRunState, lang: Lang) -> String {
+fn resume_instruction(run: &DevelopRunState, lang: Lang) -> String {
     match run.phase {
         DevelopPhase::Design => OutputNote::DesignAgain.say(lang),
         DevelopPhase::Review if run.gates.is_open(Gate::ReviewCleanPass) => {
@@ -327,31 +348,32 @@ fn action(run: &DevelopRunState, lang: Lang) -> String {
 }
 
 /// Shows which command is running and for how long, and the output of one that failed.
-struct Shown<'o>(&'o Output);
+struct CommandProgress<'o>(&'o CommandOutput);
 
-impl CommandObserver for Shown<'_> {
+impl CommandObserver for CommandProgress<'_> {
     fn on_started(&self, command: &str) {
         if !self.0.json {
             let head = self.0.label(Label::Running);
-            self.0.talk(&format!("{head}: {command}"));
+            self.0.print_stderr(&format!("{head}: {command}"));
         }
     }
 
     fn on_tick(&self, command: &str, elapsed: Duration) {
         self.0
-            .progress(&format!("{} s  {command}", elapsed.as_secs()));
+            .show_progress(&format!("{} s  {command}", elapsed.as_secs()));
     }
 
     fn on_ended(&self, evidence: &EvidenceRecord) {
-        self.0.progress("");
+        self.0.show_progress("");
         // In JSON mode too: the answer only says that the command failed, this says why.
         if evidence.exit_code == 0 {
             return;
         }
         for line in evidence.output_tail.lines() {
-            self.0.talk(&format!("  | {line}"));
+            self.0.print_stderr(&format!("  | {line}"));
         }
         let head = self.0.label(Label::ExitCode);
-        self.0.talk(&format!("  {head}: {}", evidence.exit_code));
+        self.0
+            .print_stderr(&format!("  {head}: {}", evidence.exit_code));
     }
 }

@@ -1,6 +1,6 @@
 //! `bowline verify` and `bowline develop evidence`.
 
-use crate::output::Output;
+use crate::output::CommandOutput;
 use bowline_engine::operations::develop::{DevelopRun, VerifiedGate, verify_file};
 use bowline_engine::words::system_cause;
 use bowline_engine::{Context, Error};
@@ -10,9 +10,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 /// Checks the evidence of the run in this folder, or of a file.
-pub(crate) fn verify(
+pub(crate) fn verify_evidence(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     folder: &Path,
     key: Option<&Path>,
     file: Option<&Path>,
@@ -40,18 +40,18 @@ pub(crate) fn verify(
             body["run"] = run.into();
             body["feature"] = feature.into();
         }
-        output.line(&body.to_string());
+        output.print_line(&body.to_string());
         return Ok(ExitCode::SUCCESS);
     }
     for one in &gates {
         let mark = one.evidence.unsandboxed.then_some(Label::Unsandboxed);
         let mark = mark.map(|mark| format!("  ({})", output.label(mark)));
-        output.line(&(line(one) + &mark.unwrap_or_default()));
+        output.print_line(&(evidence_line(one) + &mark.unwrap_or_default()));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn line(one: &VerifiedGate) -> String {
+fn evidence_line(one: &VerifiedGate) -> String {
     let evidence = &one.evidence;
     let what = evidence.command.as_deref().or(evidence.reason.as_deref());
     format!(
@@ -63,9 +63,9 @@ fn line(one: &VerifiedGate) -> String {
 }
 
 /// Writes the evidence of the run to a file.
-pub(crate) fn export(
+pub(crate) fn export_evidence(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     folder: &Path,
     file: &Path,
     key: Option<&Path>,
@@ -81,7 +81,7 @@ pub(crate) fn export(
     };
     let bundle = run.export_evidence(context, key.as_deref(), place)?;
     if printed {
-        output.raw(&bundle.text());
+        output.print_raw(&bundle.text());
         return Ok(ExitCode::SUCCESS);
     }
     if !output.dry_run {
@@ -100,7 +100,7 @@ pub(crate) fn export(
         true => Confirmation::EvidenceSigned,
         false => Confirmation::EvidenceUnsigned,
     };
-    output.done(
+    output.print_outcome(
         json!({ "path": target, "run": bundle.run, "gates": bundle.gates.len(), "signed": signed }),
         &[did.say(output.lang)],
     );

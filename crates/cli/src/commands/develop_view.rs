@@ -1,16 +1,19 @@
 //! Text views of a develop run.
 
-use crate::commands::here::{one_line, status_word};
-use crate::output::{Output, Tone};
+use crate::commands::status::{one_line, status_word};
+use crate::output::{CommandOutput, TextTone};
 use bowline_engine::operations::develop::{ATTEMPTS_MAX, CheckpointStatus, DevelopRunState, Gate};
 use bowline_words::message::Label;
 
 /// Returns lines with the feature, phase, gates and checkpoints.
-pub(crate) fn overview(output: &Output, run: Option<&DevelopRunState>) -> Vec<String> {
+pub(crate) fn develop_overview(
+    output: &CommandOutput,
+    run: Option<&DevelopRunState>,
+) -> Vec<String> {
     let Some(run) = run else {
         return Vec::new();
     };
-    let feature = output.tone(Tone::Strong, &one_line(&run.feature));
+    let feature = output.colour_text(TextTone::Strong, &one_line(&run.feature));
     let mut head = format!("{feature}  {}", run.phase.name());
     if let Some(strategy) = run.strategy {
         head.push_str(&format!("  {}", strategy.name()));
@@ -18,17 +21,17 @@ pub(crate) fn overview(output: &Output, run: Option<&DevelopRunState>) -> Vec<St
     let mut lines = vec![head];
     for gate in Gate::ALL {
         let (mark, tone) = match run.gates.is_open(gate) {
-            true => ("✓", Tone::Good),
-            false => ("·", Tone::Faint),
+            true => ("✓", TextTone::Good),
+            false => ("·", TextTone::Faint),
         };
-        lines.push(output.tone(tone, &format!("  {mark} {}", gate.name())));
+        lines.push(output.colour_text(tone, &format!("  {mark} {}", gate.name())));
     }
     for one in &run.checkpoints {
         let (mark, tone) = match one.status {
-            CheckpointStatus::Passed => ("✓", Tone::Good),
-            CheckpointStatus::InProgress => ("▶", Tone::Busy),
-            CheckpointStatus::Escalated | CheckpointStatus::Failed => ("✗", Tone::Bad),
-            CheckpointStatus::Pending => ("·", Tone::Faint),
+            CheckpointStatus::Passed => ("✓", TextTone::Good),
+            CheckpointStatus::InProgress => ("▶", TextTone::Busy),
+            CheckpointStatus::Escalated | CheckpointStatus::Failed => ("✗", TextTone::Bad),
+            CheckpointStatus::Pending => ("·", TextTone::Faint),
         };
         let status = status_word(output, one.status.name());
         let mut line = format!("  {mark} {}  {status}", one_line(&one.id));
@@ -36,13 +39,13 @@ pub(crate) fn overview(output: &Output, run: Option<&DevelopRunState>) -> Vec<St
             let (count, max) = (one.iteration, ATTEMPTS_MAX);
             line.push_str(&format!(" {}", output.label(Label::Attempt { count, max })));
         }
-        lines.push(output.tone(tone, &line));
+        lines.push(output.colour_text(tone, &line));
     }
     lines
 }
 
 /// Returns three lines for resuming a run: feature and phase, gates, checkpoints.
-pub(crate) fn report(output: &Output, run: &DevelopRunState) -> Vec<String> {
+pub(crate) fn resume_report(output: &CommandOutput, run: &DevelopRunState) -> Vec<String> {
     let head = output.label(Label::PreviousSession);
     let gates: Vec<String> = Gate::ALL
         .into_iter()

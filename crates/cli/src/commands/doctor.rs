@@ -1,6 +1,6 @@
 //! `bowline doctor`.
 
-use crate::output::{Output, Tone};
+use crate::output::{CommandOutput, TextTone};
 use bowline_engine::advice::quote_word;
 use bowline_engine::doctor::{self, Diagnosis};
 use bowline_engine::files::KnownFile;
@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 pub(crate) fn run(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     folder: &Path,
     what: &[String],
     repair: bool,
@@ -51,7 +51,7 @@ pub(crate) fn run(
                     entry["error"] = output.error_json(&error);
                     reports.push(entry);
                 } else {
-                    output.error(&error);
+                    output.print_error(&error);
                 }
                 continue;
             }
@@ -59,17 +59,17 @@ pub(crate) fn run(
         };
         healthy &= diagnosis.is_healthy();
         if output.json {
-            reports.push(report(&diagnosis));
+            reports.push(diagnosis_json(&diagnosis));
         } else {
-            tell(output, &diagnosis, repair && !context.dry_run);
+            print_diagnosis(output, &diagnosis, repair && !context.dry_run);
         }
     }
     let body = json!({ "healthy": healthy, "files": reports });
     // Only a repair would have written anything.
     if repair && context.dry_run {
-        output.done(body, &[Confirmation::NothingRepaired.say(output.lang)]);
+        output.print_outcome(body, &[Confirmation::NothingRepaired.say(output.lang)]);
     } else if output.json {
-        output.line(&body.to_string());
+        output.print_line(&body.to_string());
     }
     Ok(if healthy {
         ExitCode::SUCCESS
@@ -78,7 +78,7 @@ pub(crate) fn run(
     })
 }
 
-fn report(diagnosis: &Diagnosis) -> serde_json::Value {
+fn diagnosis_json(diagnosis: &Diagnosis) -> serde_json::Value {
     let document = diagnosis.document.as_ref();
     json!({
         "kind": diagnosis.file.kind.name(),
@@ -89,43 +89,49 @@ fn report(diagnosis: &Diagnosis) -> serde_json::Value {
     })
 }
 
-fn tell(output: &Output, diagnosis: &Diagnosis, repaired: bool) {
+fn print_diagnosis(output: &CommandOutput, diagnosis: &Diagnosis, repaired: bool) {
     let path = diagnosis.file.path.display();
     let kind = diagnosis.file.kind.name();
     if diagnosis.findings.is_empty() {
-        output.line(&format!("{} {kind}  {path}", output.tone(Tone::Good, "✓")));
+        output.print_line(&format!(
+            "{} {kind}  {path}",
+            output.colour_text(TextTone::Good, "✓")
+        ));
         return;
     }
     let (mark, tone) = if diagnosis.is_healthy() {
-        ("✓", Tone::Good)
+        ("✓", TextTone::Good)
     } else {
-        ("✗", Tone::Bad)
+        ("✗", TextTone::Bad)
     };
-    output.line(&format!("{} {kind}  {path}", output.tone(tone, mark)));
+    output.print_line(&format!(
+        "{} {kind}  {path}",
+        output.colour_text(tone, mark)
+    ));
     for finding in &diagnosis.findings {
-        output.line(&format!(
+        output.print_line(&format!(
             "  {}",
             output
-                .finding(finding, diagnosis.document.as_ref())
+                .format_finding(finding, diagnosis.document.as_ref())
                 .replace('\n', "\n  ")
         ));
     }
     for repair in &diagnosis.repairs {
-        output.line(&format!(
+        output.print_line(&format!(
             "  {}: {}",
-            output.tone(Tone::Good, &output.label(Label::Repaired)),
+            output.colour_text(TextTone::Good, &output.label(Label::Repaired)),
             repair.say(output.lang)
         ));
     }
     if !diagnosis.is_healthy() {
-        let next = next(output, diagnosis, repaired);
-        output.line(&format!("  {}: {next}", output.label(Label::Next)));
+        let next = next_step(output, diagnosis, repaired);
+        output.print_line(&format!("  {}: {next}", output.label(Label::Next)));
     }
 }
 
 /// Returns the next step for an unhealthy file: a repair if one is left to be made, else an edit by
 /// a person.
-fn next(output: &Output, diagnosis: &Diagnosis, repaired: bool) -> String {
+fn next_step(output: &CommandOutput, diagnosis: &Diagnosis, repaired: bool) -> String {
     let path = quote_word(&diagnosis.file.path.display().to_string());
     let wrong = || {
         let all = diagnosis.remaining.iter();

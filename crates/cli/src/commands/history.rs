@@ -1,7 +1,7 @@
 //! `bowline history`, `undo` and `restore`.
 
-use crate::commands::here::{pad, status_word};
-use crate::output::Output;
+use crate::commands::status::{pad_text, status_word};
+use crate::output::CommandOutput;
 use bowline_engine::files::KnownFile;
 use bowline_engine::history::RestoreOptions;
 use bowline_engine::{Context, Error, history, workspace};
@@ -9,31 +9,31 @@ use bowline_words::message::{Advice, Confirmation, OutputNote, Wrong};
 use std::path::Path;
 use std::process::ExitCode;
 
-pub(crate) fn list(
+pub(crate) fn print_history(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     folder: &Path,
     what: Option<&str>,
     last: Option<usize>,
 ) -> Result<ExitCode, Error> {
-    let file = named(context, folder, what)?;
+    let file = resolve_file(context, folder, what)?;
     let recent = history::last_transitions(&file, last)?;
     let transitions = recent.transitions;
     if transitions.is_empty() && last != Some(0) {
         // No journal: the file was never changed through Bowline, or does not exist.
         file.read_view(context)?;
-        output.talk(&OutputNote::NoTransitions.say(output.lang));
+        output.print_stderr(&OutputNote::NoTransitions.say(output.lang));
     }
     if let Some(first) = recent.begins {
         let begins = OutputNote::HistoryBegins {
             first: first.sequence,
             at: first.at,
         };
-        output.talk(&begins.say(output.lang));
+        output.print_stderr(&begins.say(output.lang));
     }
     for one in &transitions {
         if output.json {
-            output.line(&serde_json::to_string(one).unwrap_or_default());
+            output.print_line(&serde_json::to_string(one).unwrap_or_default());
             continue;
         }
         let from = one
@@ -53,18 +53,18 @@ pub(crate) fn list(
             "{:>5}  {}  {}  {} → {}  {facts}",
             one.sequence,
             one.timestamp,
-            pad(&one.trigger, 14),
-            pad(&from, 11),
-            pad(&status_word(output, &one.to), 11),
+            pad_text(&one.trigger, 14),
+            pad_text(&from, 11),
+            pad_text(&status_word(output, &one.to), 11),
         );
-        output.line(line.trim_end());
+        output.print_line(line.trim_end());
     }
     Ok(ExitCode::SUCCESS)
 }
 
-pub(crate) fn undo(
+pub(crate) fn undo_transition(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     folder: &Path,
     what: Option<&str>,
     state_only: bool,
@@ -75,19 +75,19 @@ pub(crate) fn undo(
             hint: Advice::RestoreTo { number },
         });
     }
-    let file = named(context, folder, what)?;
+    let file = resolve_file(context, folder, what)?;
     let changed = history::undo_transition(context, &file, RestoreOptions::from_now(state_only))?;
     // The folder may have several files, so the confirmation names the one that was changed.
     let did = Confirmation::Undone {
-        file: name(&file),
+        file: file_name(&file),
         number: changed.state,
     };
-    Ok(output.changed(context, &changed, &did))
+    Ok(output.print_change(context, &changed, &did))
 }
 
-pub(crate) fn restore(
+pub(crate) fn restore_transition(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     folder: &Path,
     what: &[String],
     state_only: bool,
@@ -103,7 +103,7 @@ pub(crate) fn restore(
         },
         hint: Advice::ListTransitions,
     })?;
-    let file = named(context, folder, named_file)?;
+    let file = resolve_file(context, folder, named_file)?;
     let changed = history::restore_version(
         context,
         &file,
@@ -111,13 +111,13 @@ pub(crate) fn restore(
         RestoreOptions::from_now(state_only),
     )?;
     let did = Confirmation::RestoredAs {
-        file: name(&file),
+        file: file_name(&file),
         number: sequence,
     };
-    Ok(output.changed(context, &changed, &did))
+    Ok(output.print_change(context, &changed, &did))
 }
 
-fn named(context: &Context, folder: &Path, what: Option<&str>) -> Result<KnownFile, Error> {
+fn resolve_file(context: &Context, folder: &Path, what: Option<&str>) -> Result<KnownFile, Error> {
     match workspace::resolve_file(context, folder, what) {
         Ok((kind, path)) => Ok(KnownFile::new(context, kind, &path)),
         // A deleted file still has its history.
@@ -132,7 +132,7 @@ fn named(context: &Context, folder: &Path, what: Option<&str>) -> Result<KnownFi
     }
 }
 
-fn name(file: &KnownFile) -> String {
+fn file_name(file: &KnownFile) -> String {
     let name = file.path.file_name().unwrap_or(file.path.as_os_str());
     name.to_string_lossy().into_owned()
 }

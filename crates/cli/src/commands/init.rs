@@ -1,7 +1,7 @@
 //! `bowline init`: applies and shows the changes, and prints the next command.
 
 use crate::args::ClientName;
-use crate::output::{Output, Tone};
+use crate::output::{CommandOutput, TextTone};
 use bowline_engine::install::{self, AgentClient, FileEdit, InstallPlan};
 use bowline_engine::kinds::FileKind;
 use bowline_engine::{Context, Error};
@@ -16,12 +16,12 @@ const CONTEXT_LINES: usize = 2;
 
 pub(crate) fn run(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     folder: &Path,
     clients: &[ClientName],
     uninstall: bool,
 ) -> Result<ExitCode, Error> {
-    let clients: Vec<AgentClient> = clients.iter().map(|name| client(*name)).collect();
+    let clients: Vec<AgentClient> = clients.iter().map(|name| install_client(*name)).collect();
     let plan = match uninstall {
         true => install::plan_removal(context, folder)?,
         false => install::plan_install(context, folder, &clients, &install::installed_shim()?)?,
@@ -34,7 +34,7 @@ pub(crate) fn run(
         .collect();
     let mut lines = Vec::new();
     for edit in &plan.edits {
-        lines.extend(diff(output, &plan, edit));
+        lines.extend(format_diff(output, &plan, edit));
     }
     let last = match (plan.edits.is_empty(), uninstall) {
         (true, true) => Confirmation::NothingInstalled,
@@ -46,44 +46,44 @@ pub(crate) fn run(
     };
     if !output.json {
         for line in lines {
-            output.talk(&line);
+            output.print_stderr(&line);
         }
     }
-    output.done(
+    output.print_outcome(
         json!({"root": plan.root, "git": plan.git, "files": files}),
         &[last.say(output.lang)],
     );
     if !output.json {
-        notes(output, &plan, uninstall);
+        print_notes(output, &plan, uninstall);
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn notes(output: &Output, plan: &InstallPlan, uninstall: bool) {
+fn print_notes(output: &CommandOutput, plan: &InstallPlan, uninstall: bool) {
     for path in &plan.kept {
-        let path = shown(plan, path);
-        output.remark(Label::Warning, &OutputNote::ToolsKept { path });
+        let path = path_in_root(plan, path);
+        output.print_remark(Label::Warning, &OutputNote::ToolsKept { path });
     }
     if uninstall {
         return;
     }
     if plan.clients.contains(&AgentClient::Codex) {
-        output.remark(Label::Note, &OutputNote::CodexTrusts);
+        output.print_remark(Label::Note, &OutputNote::CodexTrusts);
     }
     if plan.clients.contains(&AgentClient::Gemini) {
-        output.remark(Label::Note, &OutputNote::GeminiTrusts);
+        output.print_remark(Label::Note, &OutputNote::GeminiTrusts);
     }
     if plan.hooks_in_tree {
-        output.remark(Label::Warning, &OutputNote::HooksInTree);
+        output.print_remark(Label::Warning, &OutputNote::HooksInTree);
     }
     if !plan.git {
-        output.remark(Label::Note, &OutputNote::NoGit);
+        output.print_remark(Label::Note, &OutputNote::NoGit);
     }
     let next = FileKind::Develop.how_to_begin();
-    output.talk(&format!("{}: {next}", output.label(Label::Next)));
+    output.print_stderr(&format!("{}: {next}", output.label(Label::Next)));
 }
 
-fn client(name: ClientName) -> AgentClient {
+fn install_client(name: ClientName) -> AgentClient {
     match name {
         ClientName::Claude => AgentClient::Claude,
         ClientName::Codex => AgentClient::Codex,
@@ -98,30 +98,30 @@ fn file_json(plan: &InstallPlan, edit: &FileEdit) -> serde_json::Value {
         (_, None) => "removed",
         (Some(_), Some(_)) => "changed",
     };
-    json!({"path": shown(plan, &edit.path), "change": change})
+    json!({"path": path_in_root(plan, &edit.path), "change": change})
 }
 
 /// Returns a path relative to the root if it lies below the root.
-fn shown(plan: &InstallPlan, path: &Path) -> String {
+fn path_in_root(plan: &InstallPlan, path: &Path) -> String {
     let path = path.strip_prefix(&plan.root).unwrap_or(path);
     path.display().to_string()
 }
 
 /// Formats the change of a file as a diff, as people know it from git.
-fn diff(output: &Output, plan: &InstallPlan, edit: &FileEdit) -> Vec<String> {
+fn format_diff(output: &CommandOutput, plan: &InstallPlan, edit: &FileEdit) -> Vec<String> {
     let text = |bytes: &Option<Vec<u8>>| {
         String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()).into_owned()
     };
     let (before, after) = (text(&edit.before), text(&edit.after));
-    let mut lines = vec![output.tone(Tone::Strong, &shown(plan, &edit.path))];
+    let mut lines = vec![output.colour_text(TextTone::Strong, &path_in_root(plan, &edit.path))];
     let changes = TextDiff::from_lines(&before, &after);
     for group in changes.grouped_ops(CONTEXT_LINES) {
         for change in group.iter().flat_map(|op| changes.iter_changes(op)) {
             let line = change.value().trim_end_matches('\n');
             lines.push(match change.tag() {
                 ChangeTag::Equal => format!("   {line}"),
-                ChangeTag::Delete => output.tone(Tone::Bad, &format!(" - {line}")),
-                ChangeTag::Insert => output.tone(Tone::Good, &format!(" + {line}")),
+                ChangeTag::Delete => output.colour_text(TextTone::Bad, &format!(" - {line}")),
+                ChangeTag::Insert => output.colour_text(TextTone::Good, &format!(" + {line}")),
             });
         }
     }

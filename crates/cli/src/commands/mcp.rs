@@ -1,12 +1,12 @@
 //! `bowline mcp`: the verbs as MCP tools, over standard input and output.
 
-use super::remote::{NEEDS_AGENT, agent_client, client};
+use super::remote::{NEEDS_AGENT, agent_client, create_client};
 use crate::args::mcp::{McpArgs, RoleName};
-use crate::args::task::PlaceArgs;
-use crate::output::Output;
+use crate::args::task::ServerAddressArgs;
+use crate::output::CommandOutput;
 use bowline_engine::formats::rest::routes::{Access, Route, RouteRequest};
 use bowline_engine::{Context, Error};
-use bowline_mcp::{CallControl, Refused, SessionRole, TaskClient, ToolSession};
+use bowline_mcp::{CallControl, SessionRole, TaskClient, ToolRefusal, ToolSession};
 use bowline_server::client::{ApiClient, RequestError};
 use bowline_server::serve_error_code;
 use bowline_words::Lang;
@@ -18,11 +18,11 @@ use std::sync::Arc;
 
 pub(crate) fn run(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     folder: &Path,
     args: &McpArgs,
 ) -> Result<ExitCode, Error> {
-    let server = Server {
+    let server = ReconnectingClient {
         context: context.clone(),
         place: args.place.clone(),
         lang: output.lang,
@@ -41,7 +41,7 @@ pub(crate) fn run(
         tasks: Arc::new(server),
         call: CallControl::default(),
     };
-    match bowline_mcp::serve(desk) {
+    match bowline_mcp::serve_stdio(desk) {
         Ok(()) => Ok(ExitCode::SUCCESS),
         Err(error) => Err(Error::ProgramFailed {
             program: "bowline mcp".into(),
@@ -51,32 +51,32 @@ pub(crate) fn run(
 }
 
 /// Connects to the task server anew for every request: it may come and go while a client runs.
-struct Server {
+struct ReconnectingClient {
     context: Context,
-    place: PlaceArgs,
+    place: ServerAddressArgs,
     lang: Lang,
 }
 
-impl Server {
-    fn client(&self, route: &Route) -> Result<ApiClient, Refused> {
+impl ReconnectingClient {
+    fn connect_client(&self, route: &Route) -> Result<ApiClient, ToolRefusal> {
         let found = match agent_client(&self.context, self.lang) {
             Some(found) => found,
             None if route.access == Access::Agent => {
                 let (message, hint) = ServerNo::NeedsAgent.say(self.lang);
-                return Err(Refused {
+                return Err(ToolRefusal {
                     code: NEEDS_AGENT.to_owned(),
                     message,
                     hint,
                 });
             }
-            None => client(&self.context, &self.place, self.lang),
+            None => create_client(&self.context, &self.place, self.lang),
         };
-        found.map_err(|trouble| self.told(&trouble))
+        found.map_err(|trouble| self.render_refusal(&trouble))
     }
 
-    fn told(&self, trouble: &ServeTrouble) -> Refused {
+    fn render_refusal(&self, trouble: &ServeTrouble) -> ToolRefusal {
         let (message, hint) = trouble.say(self.lang);
-        Refused {
+        ToolRefusal {
             code: serve_error_code(trouble).to_owned(),
             message,
             hint,
@@ -84,20 +84,20 @@ impl Server {
     }
 }
 
-impl TaskClient for Server {
-    fn send_request(&self, request: &RouteRequest) -> Result<Value, Refused> {
-        let client = self.client(request.route)?;
+impl TaskClient for ReconnectingClient {
+    fn send_request(&self, request: &RouteRequest) -> Result<Value, ToolRefusal> {
+        let client = self.connect_client(request.route)?;
         match client.fetch(request) {
             Ok(answer) => {
                 let text = || Value::from(String::from_utf8_lossy(&answer.body));
                 Ok(serde_json::from_slice(&answer.body).unwrap_or_else(|_| text()))
             }
-            Err(RequestError::Refused { error, .. }) => Err(Refused {
+            Err(RequestError::Refused { error, .. }) => Err(ToolRefusal {
                 code: error.code,
                 message: error.message,
                 hint: error.hint,
             }),
-            Err(RequestError::Trouble(trouble)) => Err(self.told(&trouble)),
+            Err(RequestError::Trouble(trouble)) => Err(self.render_refusal(&trouble)),
         }
     }
 

@@ -1,11 +1,11 @@
 //! `bowline memory`.
 
 use crate::args::memory::{
-    AgentVerb, ContextVerb, MemoryArgs, MemoryVerb, SessionVerb, StepVerb, TaskVerb,
+    ContextVerb, MemoryAgentVerb, MemoryArgs, MemoryTaskVerb, MemoryVerb, SessionVerb, StepVerb,
 };
-use crate::commands::memory_input::{artifact, given, new_step, read_plan};
-use crate::commands::{here, named_folder, runs};
-use crate::output::Output;
+use crate::commands::memory_input::{parse_artifact, parse_step, read_plan, value_argument};
+use crate::commands::{resolve_dir_option, runs, status};
+use crate::output::CommandOutput;
 use bowline_engine::kinds::{FileKind, MEMORY_FOLDER};
 use bowline_engine::operations::memory::{
     FinishReport, MemoryFolder, NewTask, Request, TRIES_MAX, parse_value,
@@ -18,38 +18,38 @@ use std::process::ExitCode;
 
 pub(crate) fn run(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     folder: &Path,
     args: &MemoryArgs,
 ) -> Result<ExitCode, Error> {
     let memory = MemoryFolder::in_folder(context, &memory_folder(context, folder, args)?);
     match &args.verb {
-        MemoryVerb::Init => init(context, output, &memory),
-        MemoryVerb::Task(verb) => task(context, output, folder, &memory, verb),
-        MemoryVerb::Step(verb) => step(context, output, &memory, verb),
-        MemoryVerb::Context(verb) => shared(context, output, &memory, verb),
-        MemoryVerb::Agent(verb) => agent(context, output, &memory, verb),
+        MemoryVerb::Init => init_memory(context, output, &memory),
+        MemoryVerb::Task(verb) => run_task_verb(context, output, folder, &memory, verb),
+        MemoryVerb::Step(verb) => run_step_verb(context, output, &memory, verb),
+        MemoryVerb::Context(verb) => run_context_verb(context, output, &memory, verb),
+        MemoryVerb::Agent(verb) => run_agent_verb(context, output, &memory, verb),
         MemoryVerb::Run { parallel, agent } => {
-            runs::memory(context, output, &memory, agent.as_ref(), Some(*parallel))
+            runs::run_memory(context, output, &memory, agent.as_ref(), Some(*parallel))
         }
-        MemoryVerb::History => here::status_of(
+        MemoryVerb::History => status::print_view(
             context,
             output,
             &memory.history_file().view_or_empty(context)?,
         ),
-        MemoryVerb::Status => here::status_of(
+        MemoryVerb::Status => status::print_view(
             context,
             output,
             &memory.state_file().view_or_empty(context)?,
         ),
-        MemoryVerb::Prune => prune(context, output, &memory),
+        MemoryVerb::Prune => prune_memory(context, output, &memory),
         MemoryVerb::Backup => {
             let copies = memory.back_up(context)?;
             let lines: Vec<String> = copies
                 .iter()
                 .map(|path| path.display().to_string())
                 .collect();
-            output.done(json!({ "copies": copies }), &lines);
+            output.print_outcome(json!({ "copies": copies }), &lines);
             Ok(ExitCode::SUCCESS)
         }
         MemoryVerb::Restore { which } => {
@@ -60,65 +60,75 @@ pub(crate) fn run(
                     copy: changed.state.clone(),
                 },
             };
-            Ok(output.changed(context, &changed, &did))
+            Ok(output.print_change(context, &changed, &did))
         }
     }
 }
 
-fn shared(
+fn run_context_verb(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     memory: &MemoryFolder,
     verb: &ContextVerb,
 ) -> Result<ExitCode, Error> {
     let (changed, did) = match verb {
         ContextVerb::Get { path } => {
-            output.line(&shown(&memory.context_get(context, path)?, output.json));
+            output.print_line(&format_value(
+                &memory.context_get(context, path)?,
+                output.json,
+            ));
             return Ok(ExitCode::SUCCESS);
         }
         ContextVerb::Set { path, value } => {
-            let changed = memory.context_set(context, path, &given(value)?)?;
+            let changed = memory.context_set(context, path, &value_argument(value)?)?;
             (changed, Confirmation::ValueSet { path: path.clone() })
         }
         ContextVerb::Append { path, value } => {
-            let changed = memory.context_append(context, path, &given(value)?)?;
+            let changed = memory.context_append(context, path, &value_argument(value)?)?;
             (changed, Confirmation::ValueAppended { path: path.clone() })
         }
         ContextVerb::Session(SessionVerb::New) => {
             let changed = memory.session_new(context)?;
             let id = changed.state.clone();
-            return Ok(output.changed(context, &changed, &Confirmation::SessionStarted { id }));
+            return Ok(output.print_change(
+                context,
+                &changed,
+                &Confirmation::SessionStarted { id },
+            ));
         }
     };
-    Ok(output.changed(context, &changed, &did))
+    Ok(output.print_change(context, &changed, &did))
 }
 
-fn agent(
+fn run_agent_verb(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     memory: &MemoryFolder,
-    verb: &AgentVerb,
+    verb: &MemoryAgentVerb,
 ) -> Result<ExitCode, Error> {
     let (changed, did) = match verb {
-        AgentVerb::Get { name, path } => {
-            output.line(&shown(&memory.agent_get(context, name, path)?, output.json));
+        MemoryAgentVerb::Get { name, path } => {
+            output.print_line(&format_value(
+                &memory.agent_get(context, name, path)?,
+                output.json,
+            ));
             return Ok(ExitCode::SUCCESS);
         }
-        AgentVerb::Set { name, path, value } => {
-            let changed = memory.agent_set(context, name, path, &given(value)?)?;
+        MemoryAgentVerb::Set { name, path, value } => {
+            let changed = memory.agent_set(context, name, path, &value_argument(value)?)?;
             (changed, Confirmation::ValueSet { path: path.clone() })
         }
-        AgentVerb::Append { name, path, value } => {
-            let changed = memory.agent_append(context, name, path, &given(value)?)?;
+        MemoryAgentVerb::Append { name, path, value } => {
+            let changed = memory.agent_append(context, name, path, &value_argument(value)?)?;
             (changed, Confirmation::ValueAppended { path: path.clone() })
         }
     };
-    Ok(output.changed(context, &changed, &did))
+    Ok(output.print_change(context, &changed, &did))
 }
 
 fn memory_folder(context: &Context, folder: &Path, args: &MemoryArgs) -> Result<PathBuf, Error> {
     match &args.dir {
-        Some(dir) => named_folder(folder, dir),
+        Some(dir) => resolve_dir_option(folder, dir),
         None => {
             let path = workspace::locate_file(context, FileKind::TaskState, folder);
             let parent = path.parent().map(Path::to_owned);
@@ -127,7 +137,11 @@ fn memory_folder(context: &Context, folder: &Path, args: &MemoryArgs) -> Result<
     }
 }
 
-fn init(context: &Context, output: &Output, memory: &MemoryFolder) -> Result<ExitCode, Error> {
+fn init_memory(
+    context: &Context,
+    output: &CommandOutput,
+    memory: &MemoryFolder,
+) -> Result<ExitCode, Error> {
     let made = memory.create_files(context)?;
     let kinds: Vec<&str> = made.iter().map(|kind| kind.name()).collect();
     let did = match made.is_empty() {
@@ -135,19 +149,19 @@ fn init(context: &Context, output: &Output, memory: &MemoryFolder) -> Result<Exi
         false => Confirmation::MemoryMade,
     };
     let body = json!({ "created": kinds, "path": memory.state_file().path });
-    output.done(body, &[did.say(output.lang)]);
+    output.print_outcome(body, &[did.say(output.lang)]);
     Ok(ExitCode::SUCCESS)
 }
 
-fn task(
+fn run_task_verb(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     folder: &Path,
     memory: &MemoryFolder,
-    verb: &TaskVerb,
+    verb: &MemoryTaskVerb,
 ) -> Result<ExitCode, Error> {
     let (changed, did) = match verb {
-        TaskVerb::New {
+        MemoryTaskVerb::New {
             name,
             goal,
             criteria,
@@ -165,7 +179,7 @@ fn task(
                 orchestrator: orchestrator.clone(),
                 steps: steps
                     .iter()
-                    .map(|text| new_step(text))
+                    .map(|text| parse_step(text))
                     .collect::<Result<_, _>>()?,
                 context: Request {
                     user_request: request.clone(),
@@ -183,12 +197,12 @@ fn task(
                 true => Confirmation::TaskQueued { id },
                 false => Confirmation::TaskCreated { id },
             };
-            return Ok(output.changed(context, &changed, &did));
+            return Ok(output.print_change(context, &changed, &did));
         }
-        TaskVerb::Pause => (memory.task_pause(context)?, Confirmation::TaskPaused),
-        TaskVerb::Resume => (memory.task_resume(context)?, Confirmation::TaskResumed),
-        TaskVerb::Cancel => (memory.task_cancel(context)?, Confirmation::TaskCancelled),
-        TaskVerb::Finish {
+        MemoryTaskVerb::Pause => (memory.task_pause(context)?, Confirmation::TaskPaused),
+        MemoryTaskVerb::Resume => (memory.task_resume(context)?, Confirmation::TaskResumed),
+        MemoryTaskVerb::Cancel => (memory.task_cancel(context)?, Confirmation::TaskCancelled),
+        MemoryTaskVerb::Finish {
             result,
             summary,
             lessons,
@@ -205,28 +219,28 @@ fn task(
                 Confirmation::TaskFinished,
             )
         }
-        TaskVerb::Recover { reason } => {
+        MemoryTaskVerb::Recover { reason } => {
             let changed = memory.task_recover(context, reason.as_deref())?;
             (changed, Confirmation::TaskRecovered)
         }
-        TaskVerb::Drop { id } => {
+        MemoryTaskVerb::Drop { id } => {
             let changed = memory.task_drop(context, id)?;
             let id = changed.state.clone();
-            return Ok(output.changed(context, &changed, &Confirmation::TaskDropped { id }));
+            return Ok(output.print_change(context, &changed, &Confirmation::TaskDropped { id }));
         }
     };
-    Ok(output.changed(context, &changed, &did))
+    Ok(output.print_change(context, &changed, &did))
 }
 
-fn step(
+fn run_step_verb(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     memory: &MemoryFolder,
     verb: &StepVerb,
 ) -> Result<ExitCode, Error> {
     let (changed, did) = match verb {
         StepVerb::Add { step } => {
-            let new = new_step(step)?;
+            let new = parse_step(step)?;
             let name = new.name.clone();
             (
                 memory.step_add(context, new)?,
@@ -243,9 +257,9 @@ fn step(
             artifacts,
             data,
         } => {
-            let result = result.as_deref().map(parse_value).transpose()?;
-            let files = artifacts.iter().map(|text| artifact("file", text));
-            let data = data.iter().map(|text| artifact("data", text));
+            let result = result.as_deref().map(value_argument).transpose()?;
+            let files = artifacts.iter().map(|text| parse_artifact("file", text));
+            let data = data.iter().map(|text| parse_artifact("data", text));
             let made = files.chain(data).collect();
             let changed = memory.step_complete(context, *id, result.as_ref(), made)?;
             (changed, Confirmation::StepCompleted { id: *id })
@@ -261,13 +275,17 @@ fn step(
                     max: TRIES_MAX,
                 },
             };
-            return Ok(output.changed(context, &changed, &did));
+            return Ok(output.print_change(context, &changed, &did));
         }
     };
-    Ok(output.changed(context, &changed, &did))
+    Ok(output.print_change(context, &changed, &did))
 }
 
-fn prune(context: &Context, output: &Output, memory: &MemoryFolder) -> Result<ExitCode, Error> {
+fn prune_memory(
+    context: &Context,
+    output: &CommandOutput,
+    memory: &MemoryFolder,
+) -> Result<ExitCode, Error> {
     let report = memory.prune_files(context)?;
     let body = json!({
         "removed": report.removed, "summarised": report.summarised, "agents": report.agents,
@@ -277,12 +295,12 @@ fn prune(context: &Context, output: &Output, memory: &MemoryFolder) -> Result<Ex
         summarised: report.summarised.len(),
         agents: report.agents.len(),
     };
-    output.done(body, &[did.say(output.lang)]);
+    output.print_outcome(body, &[did.say(output.lang)]);
     Ok(ExitCode::SUCCESS)
 }
 
 /// Formats a value for people, or exactly as JSON.
-fn shown(value: &Value, json: bool) -> String {
+fn format_value(value: &Value, json: bool) -> String {
     match value {
         Value::String(text) if !json => text.clone(),
         other => other.to_string(),

@@ -14,7 +14,7 @@ use std::path::Path;
 const STDIN: &str = "-";
 
 /// Parses a value: JSON if it is JSON, else text; `-` reads it from standard input.
-pub(crate) fn given(text: &str) -> Result<Value, Error> {
+pub(crate) fn value_argument(text: &str) -> Result<Value, Error> {
     if text != STDIN {
         return parse_value(text);
     }
@@ -33,7 +33,7 @@ pub(crate) fn given(text: &str) -> Result<Value, Error> {
 }
 
 /// Parses `name=…,agent=…,cluster=…,deps=1+2`.
-pub(crate) fn new_step(given: &str) -> Result<NewStep, Error> {
+pub(crate) fn parse_step(given: &str) -> Result<NewStep, Error> {
     let bad = |message: Wrong| Error::BadInput {
         message,
         hint: Advice::StepExample,
@@ -96,7 +96,7 @@ pub(crate) fn read_plan(path: &Path, new: &mut NewTask) -> Result<(), Error> {
         })
     })?;
     if new.goal.is_empty() {
-        new.goal = text_of(&value, "goal");
+        new.goal = text_field(&value, "goal");
     }
     let criteria = value["success_criteria"].as_array().into_iter().flatten();
     new.success_criteria
@@ -128,9 +128,9 @@ pub(crate) fn read_plan(path: &Path, new: &mut NewTask) -> Result<(), Error> {
         };
         new.steps.push(NewStep {
             id,
-            name: text_of(step, "name"),
-            agent: text_of(step, "agent"),
-            cluster: text_of(step, "cluster"),
+            name: text_field(step, "name"),
+            agent: text_field(step, "agent"),
+            cluster: text_field(step, "cluster"),
             dependencies: dependencies
                 .iter()
                 .map(|id| {
@@ -146,7 +146,7 @@ pub(crate) fn read_plan(path: &Path, new: &mut NewTask) -> Result<(), Error> {
     Ok(())
 }
 
-pub(crate) fn artifact(kind: &str, given: &str) -> TaskArtifact {
+pub(crate) fn parse_artifact(kind: &str, given: &str) -> TaskArtifact {
     let (path, description) = given.split_once(':').unwrap_or((given, ""));
     TaskArtifact {
         kind: kind.to_owned(),
@@ -155,6 +155,6 @@ pub(crate) fn artifact(kind: &str, given: &str) -> TaskArtifact {
     }
 }
 
-fn text_of(value: &Value, key: &str) -> String {
+fn text_field(value: &Value, key: &str) -> String {
     value[key].as_str().unwrap_or_default().to_owned()
 }

@@ -3,7 +3,7 @@
 mod agent;
 mod agents;
 mod agents_check;
-mod agents_leave;
+mod agents_signals;
 mod agents_watch;
 mod capsule;
 mod develop;
@@ -11,7 +11,6 @@ mod develop_evidence;
 mod develop_view;
 mod doctor;
 mod explain;
-mod here;
 mod history;
 mod init;
 mod mcp;
@@ -32,6 +31,7 @@ mod scripted;
 mod serve;
 mod serve_demo;
 mod signals;
+mod status;
 mod store;
 mod task;
 mod task_permits;
@@ -41,8 +41,8 @@ mod task_words;
 mod thinking;
 mod thinking_board;
 
-use crate::args::{Cli, Command, Deferred};
-use crate::output::Output;
+use crate::args::{Cli, CliCommand, DeferredArgs};
+use crate::output::CommandOutput;
 use bowline_engine::clock::{CLOCK_VARIABLE, Clock};
 use bowline_engine::formats::schema;
 use bowline_engine::words::display_path;
@@ -56,7 +56,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Runs a parsed command line.
-pub(crate) fn run(cli: &Cli, output: &Output, words: &[OsString]) -> Result<ExitCode, Error> {
+pub(crate) fn run(
+    cli: &Cli,
+    output: &CommandOutput,
+    words: &[OsString],
+) -> Result<ExitCode, Error> {
     let folder = cli
         .common
         .folder
@@ -86,86 +90,111 @@ pub(crate) fn run(cli: &Cli, output: &Output, words: &[OsString]) -> Result<Exit
         lang: output.lang,
         ..Context::from_environment(format!("bowline {}", first_words(words)).trim_end())
     };
-    verb(&context, cli, output, &folder).map_err(|error| context.explain_refusal(error))
+    dispatch_command(&context, cli, output, &folder).map_err(|error| context.explain_refusal(error))
 }
 
-fn verb(context: &Context, cli: &Cli, output: &Output, folder: &Path) -> Result<ExitCode, Error> {
+fn dispatch_command(
+    context: &Context,
+    cli: &Cli,
+    output: &CommandOutput,
+    folder: &Path,
+) -> Result<ExitCode, Error> {
     match &cli.command {
-        None => here::show(context, output, folder),
-        Some(Command::Thinking(Deferred(args))) => thinking::run(context, output, folder, args),
-        Some(Command::Memory(Deferred(args))) => memory::run(context, output, folder, args),
-        Some(Command::Develop(Deferred(args))) => develop::run(context, output, folder, args),
-        Some(Command::Orchestrate(Deferred(args))) => {
+        None => status::print_overview(context, output, folder),
+        Some(CliCommand::Thinking(DeferredArgs(args))) => {
+            thinking::run(context, output, folder, args)
+        }
+        Some(CliCommand::Memory(DeferredArgs(args))) => memory::run(context, output, folder, args),
+        Some(CliCommand::Develop(DeferredArgs(args))) => {
+            develop::run(context, output, folder, args)
+        }
+        Some(CliCommand::Orchestrate(DeferredArgs(args))) => {
             orchestrate::run(context, output, folder, args)
         }
-        Some(Command::Task(Deferred(args))) => task::run(context, output, folder, args),
-        Some(Command::Serve(Deferred(args))) => serve::run(context, output, folder, args),
-        Some(Command::Store(Deferred(args))) => Ok(store::run(context, output, folder, args)),
-        Some(Command::Demo(Deferred(args))) => serve_demo::run(context, output, folder, args),
-        Some(Command::Agent {
-            verb: Deferred(verb),
-        }) => agent::run(context, output, verb),
-        Some(Command::Verify { key, evidence }) => {
-            develop_evidence::verify(context, output, folder, key.as_deref(), evidence.as_deref())
+        Some(CliCommand::Task(DeferredArgs(args))) => task::run(context, output, folder, args),
+        Some(CliCommand::Serve(DeferredArgs(args))) => serve::run(context, output, folder, args),
+        Some(CliCommand::Store(DeferredArgs(args))) => {
+            Ok(store::run(context, output, folder, args))
         }
-        Some(Command::Init { clients, uninstall }) => {
+        Some(CliCommand::Demo(DeferredArgs(args))) => {
+            serve_demo::run(context, output, folder, args)
+        }
+        Some(CliCommand::Agent {
+            verb: DeferredArgs(verb),
+        }) => agent::run(context, output, verb),
+        Some(CliCommand::Verify { key, evidence }) => develop_evidence::verify_evidence(
+            context,
+            output,
+            folder,
+            key.as_deref(),
+            evidence.as_deref(),
+        ),
+        Some(CliCommand::Init { clients, uninstall }) => {
             init::run(context, output, folder, clients, *uninstall)
         }
         // Reached only behind options: plain `bowline hook` is answered before arguments are
         // parsed.
-        Some(Command::Hook { event }) => Ok(crate::hook::run(event.as_ref())),
-        Some(Command::Mcp(Deferred(args))) => mcp::run(context, output, folder, args),
-        Some(Command::RunAgent(Deferred(args))) => agents::run_agent(context, output, folder, args),
-        Some(Command::Attach(Deferred(args))) if args.id.as_deref() == Some("check") => {
+        Some(CliCommand::Hook { event }) => Ok(crate::hook::run(event.as_ref())),
+        Some(CliCommand::Mcp(DeferredArgs(args))) => mcp::run(context, output, folder, args),
+        Some(CliCommand::RunAgent(DeferredArgs(args))) => {
+            agents::run_agent(context, output, folder, args)
+        }
+        Some(CliCommand::Attach(DeferredArgs(args))) if args.id.as_deref() == Some("check") => {
             agents_check::run(context, output, folder)
         }
-        Some(Command::Attach(Deferred(args))) => agents::attach(context, output, args),
-        Some(Command::Capsule(Deferred(args))) => capsule::make(context, output, folder, args),
-        Some(Command::Replay(Deferred(args))) => capsule::replay(output, folder, args),
-        Some(Command::Status { what }) => here::status(context, output, folder, what.as_deref()),
-        Some(Command::History { what, last }) => {
-            history::list(context, output, folder, what.as_deref(), *last)
+        Some(CliCommand::Attach(DeferredArgs(args))) => agents::attach_agent(context, output, args),
+        Some(CliCommand::Capsule(DeferredArgs(args))) => {
+            capsule::make_capsule(context, output, folder, args)
         }
-        Some(Command::Undo { what, state_only }) => {
-            history::undo(context, output, folder, what.as_deref(), *state_only)
+        Some(CliCommand::Replay(DeferredArgs(args))) => {
+            capsule::replay_capsule(output, folder, args)
         }
-        Some(Command::Restore { what, state_only }) => {
-            history::restore(context, output, folder, what, *state_only)
+        Some(CliCommand::Status { what }) => {
+            status::print_status(context, output, folder, what.as_deref())
         }
-        Some(Command::Doctor { what, repair }) => {
+        Some(CliCommand::History { what, last }) => {
+            history::print_history(context, output, folder, what.as_deref(), *last)
+        }
+        Some(CliCommand::Undo { what, state_only }) => {
+            history::undo_transition(context, output, folder, what.as_deref(), *state_only)
+        }
+        Some(CliCommand::Restore { what, state_only }) => {
+            history::restore_transition(context, output, folder, what, *state_only)
+        }
+        Some(CliCommand::Doctor { what, repair }) => {
             doctor::run(context, output, folder, what, *repair)
         }
-        Some(Command::Schema { kind }) => print_schema(output, kind.as_deref()),
-        Some(Command::Explain { code }) => explain::run(output, code.as_deref()),
-        Some(Command::Scripted { file, turn, .. }) => scripted::run(output, folder, file, *turn),
-        Some(Command::Completions { shell }) => {
+        Some(CliCommand::Schema { kind }) => print_schema(output, kind.as_deref()),
+        Some(CliCommand::Explain { code }) => explain::run(output, code.as_deref()),
+        Some(CliCommand::Scripted { file, turn, .. }) => scripted::run(output, folder, file, *turn),
+        Some(CliCommand::Completions { shell }) => {
             let mut script = Vec::new();
             let mut command = match output.lang {
                 Lang::En => Cli::command(),
-                Lang::Ko => crate::help::command(),
+                Lang::Ko => crate::help::korean_command(),
             };
             clap_complete::generate(*shell, &mut command, "bowline", &mut script);
             let script = String::from_utf8_lossy(&script);
             if output.json {
                 let body = json!({ "shell": shell.to_string(), "script": script });
-                output.line(&body.to_string());
+                output.print_line(&body.to_string());
             } else {
-                output.raw(&script);
+                output.print_raw(&script);
             }
             Ok(ExitCode::SUCCESS)
         }
     }
 }
 
-fn print_schema(output: &Output, kind: Option<&str>) -> Result<ExitCode, Error> {
+fn print_schema(output: &CommandOutput, kind: Option<&str>) -> Result<ExitCode, Error> {
     let names = || schema::ALL.map(|(name, _)| name).join(", ");
     match kind {
         None => {
             let names = schema::ALL.map(|(name, _)| name);
-            output.done(json!({ "kinds": names }), &[names.join("\n")]);
+            output.print_outcome(json!({ "kinds": names }), &[names.join("\n")]);
         }
         Some(kind) => match schema::schema_text(kind) {
-            Some(text) => output.raw(text),
+            Some(text) => output.print_raw(text),
             None => {
                 return Err(Error::BadInput {
                     message: Wrong::NoSuchSchema { name: kind.into() },
@@ -178,7 +207,7 @@ fn print_schema(output: &Output, kind: Option<&str>) -> Result<ExitCode, Error> 
 }
 
 /// Resolves a folder given with `--dir`, which may not exist yet.
-fn named_folder(folder: &Path, dir: &Path) -> Result<PathBuf, Error> {
+fn resolve_dir_option(folder: &Path, dir: &Path) -> Result<PathBuf, Error> {
     let path = folder.join(dir);
     let there = path.ancestors().find(|path| path.exists());
     match there {

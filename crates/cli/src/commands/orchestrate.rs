@@ -1,12 +1,12 @@
 //! `bowline orchestrate`.
 
-use crate::args::orchestrate::{OrchestrateArgs, OrchestrateVerb, PhaseVerb, ToFile};
+use crate::args::orchestrate::{FileTargetArgs, OrchestrateArgs, OrchestrateVerb, PhaseVerb};
 use crate::commands::{
-    here, orchestrate_exchange as exchange, orchestrate_moves as moves,
+    orchestrate_exchange as exchange, orchestrate_moves as moves,
     orchestrate_rehearsal as rehearsal, orchestrate_run as running,
-    orchestrate_timeline as timeline_view, orchestrate_view,
+    orchestrate_timeline as timeline_view, orchestrate_view, status,
 };
-use crate::output::{Output, Tone};
+use crate::output::{CommandOutput, TextTone};
 use bowline_engine::formats::orchestrate::RunMode;
 use bowline_engine::formats::tasks_md::{TaskId, TasksFile};
 use bowline_engine::operations::orchestrate::{
@@ -22,15 +22,15 @@ use std::process::ExitCode;
 
 pub(crate) fn run(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     folder: &Path,
     args: &OrchestrateArgs,
 ) -> Result<ExitCode, Error> {
     let run = Orchestration::in_folder(context, folder);
-    if let Some(answered) = running::ask_instead(context, output, &run, &args.verb) {
+    if let Some(answered) = running::forward_to_run(context, output, &run, &args.verb) {
         return answered;
     }
-    let place = |to: &ToFile| to.output.as_ref().map(|file| folder.join(file));
+    let place = |to: &FileTargetArgs| to.output.as_ref().map(|file| folder.join(file));
     match &args.verb {
         OrchestrateVerb::Init {
             file,
@@ -48,7 +48,7 @@ pub(crate) fn run(
                 parallel: *parallel,
                 project: project.clone(),
             };
-            Ok(moves::begun(
+            Ok(moves::print_begun(
                 context,
                 output,
                 &run.create_run(context, &begin)?,
@@ -70,10 +70,14 @@ pub(crate) fn run(
             };
             rehearsal::run(context, output, folder, &wish)
         }
-        OrchestrateVerb::Pause => running::ask(output, &run, &SocketRequest::Pause {}),
-        OrchestrateVerb::Continue => running::ask(output, &run, &SocketRequest::Continue {}),
-        OrchestrateVerb::Stop => running::ask(output, &run, &SocketRequest::Stop {}),
-        OrchestrateVerb::Next { phase } => Ok(moves::next(context, output, &run, *phase)),
+        OrchestrateVerb::Pause => running::send_to_run(output, &run, &SocketRequest::Pause {}),
+        OrchestrateVerb::Continue => {
+            running::send_to_run(output, &run, &SocketRequest::Continue {})
+        }
+        OrchestrateVerb::Stop => running::send_to_run(output, &run, &SocketRequest::Stop {}),
+        OrchestrateVerb::Next { phase } => {
+            Ok(moves::print_next_step(context, output, &run, *phase))
+        }
         OrchestrateVerb::Start { id, no_git } => {
             let (changed, place) = manual::start_task(context, &run, id, *no_git)?;
             let id = changed.state.id.clone();
@@ -84,7 +88,7 @@ pub(crate) fn run(
                 },
                 None => Confirmation::NodeStarted { id },
             };
-            Ok(output.changed(context, &changed, &did))
+            Ok(output.print_change(context, &changed, &did))
         }
         OrchestrateVerb::Complete { id } => {
             let changed = run.complete_task(context, id)?;
@@ -92,7 +96,7 @@ pub(crate) fn run(
                 id, done, total, ..
             } = changed.state.clone();
             let did = Confirmation::NodeCompleted { id, done, total };
-            Ok(output.changed(context, &changed, &did))
+            Ok(output.print_change(context, &changed, &did))
         }
         OrchestrateVerb::Fail { id, reason, retry } => {
             let changed = run.fail_task(context, id, reason.as_deref(), *retry)?;
@@ -108,12 +112,12 @@ pub(crate) fn run(
                     max: task.attempts_max,
                 },
             };
-            Ok(output.changed(context, &changed, &did))
+            Ok(output.print_change(context, &changed, &did))
         }
         OrchestrateVerb::Retry { id } => {
             let changed = run.retry_task(context, id)?;
             let id = changed.state.id.clone();
-            Ok(output.changed(context, &changed, &Confirmation::NodeFresh { id }))
+            Ok(output.print_change(context, &changed, &Confirmation::NodeFresh { id }))
         }
         OrchestrateVerb::ForceComplete { id, reason } => {
             let changed = run.force_complete(context, id, reason.as_deref())?;
@@ -121,7 +125,7 @@ pub(crate) fn run(
                 id, done, total, ..
             } = changed.state.clone();
             let did = Confirmation::NodeForced { id, done, total };
-            Ok(output.changed(context, &changed, &did))
+            Ok(output.print_change(context, &changed, &did))
         }
         OrchestrateVerb::Phase(PhaseVerb::Finish { phase, no_git }) => {
             let changed = manual::finish_phase(context, &run, *phase, *no_git)?;
@@ -130,18 +134,22 @@ pub(crate) fn run(
                 true => Confirmation::AllFinished { phase },
                 false => Confirmation::PhaseFinished { phase, current },
             };
-            Ok(output.changed(context, &changed, &did))
+            Ok(output.print_change(context, &changed, &did))
         }
-        OrchestrateVerb::Rebuild => Ok(moves::begun(context, output, &run.rebuild_run(context)?)),
+        OrchestrateVerb::Rebuild => Ok(moves::print_begun(
+            context,
+            output,
+            &run.rebuild_run(context)?,
+        )),
         OrchestrateVerb::Graph { format, to } => {
             let drawing = run.draw_graph(context, *format, output.lang)?;
             let file = place(to);
-            moves::picture(context, output, &drawing, file.as_deref(), to.force)
+            moves::print_drawing(context, output, &drawing, file.as_deref(), to.force)
         }
         OrchestrateVerb::Timeline { format, to } => {
             let timeline = run.build_timeline(context)?;
             let file = place(to);
-            timeline_view::show(
+            timeline_view::print_timeline(
                 context,
                 output,
                 &timeline,
@@ -156,25 +164,27 @@ pub(crate) fn run(
             output: file,
             force,
         } => {
-            let wish = exchange::Import {
+            let wish = exchange::ImportArguments {
                 path,
                 from: *from,
                 output: file.as_deref(),
                 force: *force,
             };
-            exchange::import(context, output, folder, &wish)
+            exchange::import_plan(context, output, folder, &wish)
         }
         OrchestrateVerb::Export { format, to } => {
             let exported = run.export_run(context, *format)?;
             let file = place(to);
-            exchange::export(context, output, &exported, file.as_deref(), to.force)
+            exchange::export_run(context, output, &exported, file.as_deref(), to.force)
         }
-        OrchestrateVerb::Rescue { verb } => exchange::rescue(context, output, &run, verb.as_ref()),
-        OrchestrateVerb::Verify => moves::verify(context, output, &run),
+        OrchestrateVerb::Rescue { verb } => {
+            exchange::run_rescue_verb(context, output, &run, verb.as_ref())
+        }
+        OrchestrateVerb::Verify => moves::verify_plan(context, output, &run),
         OrchestrateVerb::Plan { file } => {
             let plan = orchestrate::load_plan(context, folder, file.as_deref())?;
             if output.json {
-                output.line(&plan_json(&plan).to_string());
+                output.print_line(&plan_json(&plan).to_string());
             } else {
                 show_plan(output, &plan);
             }
@@ -185,21 +195,21 @@ pub(crate) fn run(
             if output.json {
                 let mut body = output.view_json(context, &glance.view);
                 orchestrate_view::add_json(&mut body, &glance);
-                output.line(&body.to_string());
+                output.print_line(&body.to_string());
                 return Ok(ExitCode::SUCCESS);
             }
-            here::status_of(context, output, &glance.view)
+            status::print_view(context, output, &glance.view)
         }
     }
 }
 
-fn needs(file: &TasksFile) -> std::collections::HashMap<&TaskId, Vec<&TaskId>> {
+fn needs_by_task(file: &TasksFile) -> std::collections::HashMap<&TaskId, Vec<&TaskId>> {
     file.dependencies().collect()
 }
 
 fn plan_json(plan: &PlanFile) -> Value {
     let file = &plan.file;
-    let needs = needs(file);
+    let needs = needs_by_task(file);
     let tasks = file.tasks.iter().map(|task| {
         json!({
             "id": task.id,
@@ -248,54 +258,58 @@ fn plan_json(plan: &PlanFile) -> Value {
     })
 }
 
-fn show_plan(output: &Output, plan: &PlanFile) {
+fn show_plan(output: &CommandOutput, plan: &PlanFile) {
     let file = &plan.file;
     let done = file.tasks.iter().filter(|task| task.done).count();
     let name = file.project.as_deref().unwrap_or_default();
-    output.line(&format!(
+    output.print_line(&format!(
         "{}  {done}/{}  {}",
-        output.tone(Tone::Strong, &here::one_line(name)),
+        output.colour_text(TextTone::Strong, &status::one_line(name)),
         file.tasks.len(),
-        output.tone(Tone::Faint, &plan.path.display().to_string()),
+        output.colour_text(TextTone::Faint, &plan.path.display().to_string()),
     ));
-    let needs = needs(file);
+    let needs = needs_by_task(file);
     for number in file.phase_numbers() {
         let heading = file.phases.iter().find(|phase| phase.number == number);
         let title = heading.map_or("", |phase| &phase.title);
         let head = format!(
             "{} {number}  {}",
             output.label(Label::Phase),
-            here::one_line(title)
+            status::one_line(title)
         );
-        output.line(&output.tone(Tone::Strong, head.trim_end()));
+        output.print_line(&output.colour_text(TextTone::Strong, head.trim_end()));
         for task in file.tasks.iter().filter(|task| task.phase == number) {
             let mark = if task.done { "✓" } else { "·" };
-            let tone = if task.done { Tone::Good } else { Tone::Faint };
+            let tone = if task.done {
+                TextTone::Good
+            } else {
+                TextTone::Faint
+            };
             let mut line = format!(
                 "  {} {}  {}",
-                output.tone(tone, mark),
+                output.colour_text(tone, mark),
                 task.id,
-                here::one_line(&task.title)
+                status::one_line(&task.title)
             );
             if let Some(needed) = needs.get(&task.id) {
                 let ids: Vec<&str> = needed.iter().map(|id| id.as_str()).collect();
                 line.push_str(&format!("  ← {}", ids.join(" ")));
             }
             if let Some(who) = &task.assignee {
-                line.push_str(&format!("  @{}", here::one_line(who)));
+                line.push_str(&format!("  @{}", status::one_line(who)));
             }
-            output.line(line.trim_end());
+            output.print_line(line.trim_end());
         }
     }
     for group in &file.groups {
         let ids: Vec<&str> = group.tasks.iter().map(TaskId::as_str).collect();
         let word = output.label(Label::Group);
-        output.line(&format!("{word} {}  {}", group.id, ids.join(" ")));
+        output.print_line(&format!("{word} {}  {}", group.id, ids.join(" ")));
     }
     for finding in &file.findings {
-        let head = output.severity(finding.severity, finding.code.name());
+        let head = output.severity_label(finding.severity, finding.code.name());
         let line = output.label(Label::Line);
-        output.talk(&format!(
+        output.print_stderr(&format!(
             "{head}: {line} {}: {}",
             finding.line,
             finding.message.say(output.lang)

@@ -1,8 +1,8 @@
 //! Imports tasks of other programs, exports runs, and manages what was rescued from worktrees.
 
 use crate::args::orchestrate::RescueVerb;
-use crate::commands::here;
-use crate::output::{Output, Tone};
+use crate::commands::status;
+use crate::output::{CommandOutput, TextTone};
 use bowline_engine::formats::import::ImportSource;
 use bowline_engine::operations::orchestrate::{
     self, ExportedRun, ImportedPlan, Orchestration, RescuedCommit, plan_place, save_file, take_over,
@@ -18,7 +18,7 @@ use std::process::ExitCode;
 const FILES_SHOWN_MAX: usize = 4;
 
 /// Arguments of `orchestrate import`.
-pub(crate) struct Import<'a> {
+pub(crate) struct ImportArguments<'a> {
     pub(crate) path: &'a Path,
     pub(crate) from: Option<ImportSource>,
     pub(crate) output: Option<&'a Path>,
@@ -26,11 +26,11 @@ pub(crate) struct Import<'a> {
 }
 
 /// Writes a plan from another program's tasks; a dry run prints it.
-pub(crate) fn import(
+pub(crate) fn import_plan(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     folder: &Path,
-    wish: &Import<'_>,
+    wish: &ImportArguments<'_>,
 ) -> Result<ExitCode, Error> {
     let taken = take_over(folder, wish.from, wish.path)?;
     let place = match wish.output {
@@ -44,11 +44,11 @@ pub(crate) fn import(
         if output.dry_run {
             body["text"] = json!(taken.text);
         }
-        output.done(body, &[]);
+        output.print_outcome(body, &[]);
         return Ok(ExitCode::SUCCESS);
     }
     if output.dry_run {
-        output.raw(&taken.text);
+        output.print_raw(&taken.text);
     }
     let did = Confirmation::PlanTaken {
         program: taken.source.name(),
@@ -56,20 +56,20 @@ pub(crate) fn import(
         done,
         path: display_path(&place),
     };
-    let said = output.marked(&did.say(output.lang));
+    let said = output.mark_dry_run(&did.say(output.lang));
     match output.dry_run {
         // Standard output has nothing but the plan.
-        true => output.talk(&said),
-        false => output.line(&said),
+        true => output.print_stderr(&said),
+        false => output.print_line(&said),
     }
     for one in &taken.unplaced {
-        output.talk(&format!("  {}", one.say(output.lang)));
+        output.print_stderr(&format!("  {}", one.say(output.lang)));
     }
     if let Some(finding) = taken.file.blocking_finding() {
-        let head = output.tone(Tone::Busy, &output.label(Label::Warning));
+        let head = output.colour_text(TextTone::Busy, &output.label(Label::Warning));
         let line = output.label(Label::Line);
         let text = finding.message.say(output.lang);
-        output.talk(&format!("{head}: {line} {}: {text}", finding.line));
+        output.print_stderr(&format!("{head}: {line} {}: {text}", finding.line));
     }
     if wish.output.is_none()
         && let Ok(plan) = orchestrate::load_plan(context, folder, None)
@@ -77,12 +77,12 @@ pub(crate) fn import(
         && !output.dry_run
     {
         let path = display_path(&plan.path);
-        output.remark(Label::Note, &OutputNote::PlanHidden { path });
+        output.print_remark(Label::Note, &OutputNote::PlanHidden { path });
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn import_json(output: &Output, taken: &ImportedPlan, place: &Path, done: usize) -> Value {
+fn import_json(output: &CommandOutput, taken: &ImportedPlan, place: &Path, done: usize) -> Value {
     let unplaced = taken.unplaced.iter().map(|one| one.say(output.lang));
     json!({
         "kind": "orchestrate",
@@ -98,9 +98,9 @@ fn import_json(output: &Output, taken: &ImportedPlan, place: &Path, done: usize)
 }
 
 /// Writes an exported run to a file, or prints it.
-pub(crate) fn export(
+pub(crate) fn export_run(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     exported: &ExportedRun,
     file: Option<&Path>,
     force: bool,
@@ -117,7 +117,7 @@ pub(crate) fn export(
             "unticked": exported.unticked,
         });
         let did = Confirmation::RunExported { path, done, total };
-        output.done(body, &[did.say(output.lang)]);
+        output.print_outcome(body, &[did.say(output.lang)]);
     } else if output.json {
         let body = json!({
             "kind": "orchestrate",
@@ -126,39 +126,39 @@ pub(crate) fn export(
             "total": total,
             "unticked": exported.unticked,
         });
-        output.line(&body.to_string());
+        output.print_line(&body.to_string());
     } else {
-        output.raw(&exported.text);
+        output.print_raw(&exported.text);
     }
     if !exported.unticked.is_empty() && !output.json {
         let ids = exported.unticked.join(" ");
-        output.remark(Label::Note, &OutputNote::NotTickedInExport { ids });
+        output.print_remark(Label::Note, &OutputNote::NotTickedInExport { ids });
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Lists, shows, restores or drops what was rescued from worktrees.
-pub(crate) fn rescue(
+pub(crate) fn run_rescue_verb(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     run: &Orchestration,
     verb: Option<&RescueVerb>,
 ) -> Result<ExitCode, Error> {
     match verb {
-        None => list(context, output, &run.list_rescued(false)?),
-        Some(RescueVerb::List { all }) => list(context, output, &run.list_rescued(*all)?),
+        None => print_rescued(context, output, &run.list_rescued(false)?),
+        Some(RescueVerb::List { all }) => print_rescued(context, output, &run.list_rescued(*all)?),
         Some(RescueVerb::Show { name }) => {
             let rescued = run.rescued_as(name)?;
             let difference = run.rescued_difference(&rescued)?;
             let difference = String::from_utf8_lossy(&difference);
             if output.json {
-                let mut body = one_json(&rescued);
+                let mut body = rescued_json(&rescued);
                 body["kind"] = json!("orchestrate");
                 body["difference"] = json!(difference);
-                output.line(&body.to_string());
+                output.print_line(&body.to_string());
             } else {
-                output.talk(&line(context, output, &rescued));
-                output.raw(&difference);
+                output.print_stderr(&rescued_line(context, output, &rescued));
+                output.print_raw(&difference);
             }
         }
         Some(RescueVerb::Restore {
@@ -178,19 +178,19 @@ pub(crate) fn rescue(
                 },
                 None => Confirmation::RescueRestored { name, branch },
             };
-            let mut body = one_json(&restored.rescued);
+            let mut body = rescued_json(&restored.rescued);
             body["kind"] = json!("orchestrate");
             body["branch"] = json!(restored.branch);
             body["worktreeFolder"] = json!(restored.worktree);
-            output.done(body, &[did.say(output.lang)]);
+            output.print_outcome(body, &[did.say(output.lang)]);
         }
         Some(RescueVerb::Drop { name }) => {
             let rescued = run.rescued_as(name)?;
             run.drop_rescued(context, &rescued)?;
-            let mut body = one_json(&rescued);
+            let mut body = rescued_json(&rescued);
             body["kind"] = json!("orchestrate");
             let name = rescued.name;
-            output.done(
+            output.print_outcome(
                 body,
                 &[Confirmation::RescueDropped { name }.say(output.lang)],
             );
@@ -199,22 +199,22 @@ pub(crate) fn rescue(
     Ok(ExitCode::SUCCESS)
 }
 
-fn list(context: &Context, output: &Output, all: &[RescuedCommit]) {
+fn print_rescued(context: &Context, output: &CommandOutput, all: &[RescuedCommit]) {
     if output.json {
-        let kept: Vec<Value> = all.iter().map(one_json).collect();
-        output.line(&json!({ "kind": "orchestrate", "kept": kept }).to_string());
+        let kept: Vec<Value> = all.iter().map(rescued_json).collect();
+        output.print_line(&json!({ "kind": "orchestrate", "kept": kept }).to_string());
         return;
     }
     if all.is_empty() {
-        output.line(&OutputNote::NothingRescued.say(output.lang));
+        output.print_line(&OutputNote::NothingRescued.say(output.lang));
     }
     for one in all {
-        output.line(&line(context, output, one));
+        output.print_line(&rescued_line(context, output, one));
     }
 }
 
-fn line(context: &Context, output: &Output, one: &RescuedCommit) -> String {
-    let age = here::duration(output, (context.now().0 - one.at.0).max(0));
+fn rescued_line(context: &Context, output: &CommandOutput, one: &RescuedCommit) -> String {
+    let age = status::format_duration(output, (context.now().0 - one.at.0).max(0));
     let files = output.label(Label::Files {
         count: one.files.len(),
     });
@@ -230,12 +230,12 @@ fn line(context: &Context, output: &Output, one: &RescuedCommit) -> String {
     };
     format!(
         "{}{sort}  {age}  {files}: {}{more}",
-        output.tone(Tone::Strong, &one.name),
-        here::one_line(&named.join(" "))
+        output.colour_text(TextTone::Strong, &one.name),
+        status::one_line(&named.join(" "))
     )
 }
 
-fn one_json(one: &RescuedCommit) -> Value {
+fn rescued_json(one: &RescuedCommit) -> Value {
     json!({
         "name": one.name,
         "ref": one.reference,

@@ -1,6 +1,6 @@
 //! `bowline orchestrate graph`, `init`, `next` and `verify`.
 
-use crate::output::{Output, exit_code};
+use crate::output::{CommandOutput, exit_code};
 use bowline_engine::files::ChangeOutcome;
 use bowline_engine::formats::tasks_md::TaskId;
 use bowline_engine::formats::tasks_md::wire::{ReadyTask, ResolveReply};
@@ -16,9 +16,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 /// Writes or prints the graph, and notes how many tasks it leaves out.
-pub(crate) fn picture(
+pub(crate) fn print_drawing(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     drawing: &RenderedGraph,
     file: Option<&Path>,
     force: bool,
@@ -33,28 +33,28 @@ pub(crate) fn picture(
             orchestrate::save_file(context, file, &drawing.text, force)?;
             body["path"] = json!(file);
             let path = display_path(file);
-            output.done(body, &[Confirmation::FileWritten { path }.say(output.lang)]);
+            output.print_outcome(body, &[Confirmation::FileWritten { path }.say(output.lang)]);
         }
         None if output.json => {
             body["text"] = json!(drawing.text);
-            output.line(&body.to_string());
+            output.print_line(&body.to_string());
         }
-        None => output.raw(&drawing.text),
+        None => output.print_raw(&drawing.text),
     }
     if !output.json && drawing.left_out > 0 {
         let told = OutputNote::DrawnInPart {
             max: DRAWN_MAX,
             left: drawing.left_out,
         };
-        output.talk(&told.say(output.lang));
+        output.print_stderr(&told.say(output.lang));
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Prints the outcome of an orchestration that was begun or rebuilt.
-pub(crate) fn begun(
+pub(crate) fn print_begun(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     changed: &ChangeOutcome<StartedOrchestration>,
 ) -> ExitCode {
     let begun = changed.state.clone();
@@ -64,13 +64,13 @@ pub(crate) fn begun(
         done: begun.done,
         phase: begun.phase,
     };
-    output.changed(context, changed, &did)
+    output.print_change(context, changed, &did)
 }
 
 /// Prints one line and nothing else: what can be done now.
-pub(crate) fn next(
+pub(crate) fn print_next_step(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     run: &Orchestration,
     phase: Option<u32>,
 ) -> ExitCode {
@@ -93,9 +93,9 @@ pub(crate) fn next(
         if let Some(error) = &error {
             body["error"] = output.error_json(error);
         }
-        output.line(&body.to_string());
+        output.print_line(&body.to_string());
     } else {
-        output.line(&reply.to_string());
+        output.print_line(&reply.to_string());
     }
     code
 }
@@ -118,9 +118,9 @@ fn reply_json(reply: &ResolveReply) -> Value {
 }
 
 /// Compares plan and state file, and prints where they differ.
-pub(crate) fn verify(
+pub(crate) fn verify_plan(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     run: &Orchestration,
 ) -> Result<ExitCode, Error> {
     let found = run.compare_plan(context)?;
@@ -130,16 +130,16 @@ pub(crate) fn verify(
         let mut body = comparison_json(context, output, &found);
         body["same"] = json!(same);
         body["landingsGone"] = json!(gone.map(|why| why.render_line(output.lang)));
-        output.line(&body.to_string());
+        output.print_line(&body.to_string());
     } else {
-        output.notices(&found.view.notices);
+        output.print_notices(&found.view.notices);
         let did = match found.phases.is_empty() {
             true => Confirmation::PlanAgrees,
             false => Confirmation::PlanDiffers,
         };
-        output.line(&did.say(output.lang));
+        output.print_line(&did.say(output.lang));
         if let Some(why) = gone {
-            output.line(&format!("  {}", why.render(output.lang)));
+            output.print_line(&format!("  {}", why.render(output.lang)));
         }
         let head = output.label(Label::Phase);
         for phase in &found.phases {
@@ -151,7 +151,7 @@ pub(crate) fn verify(
             ] {
                 let word = output.label(word);
                 if !list.is_empty() {
-                    output.line(&format!(
+                    output.print_line(&format!(
                         "  {head} {}  {word}: {}",
                         phase.phase,
                         list.join(" ")
@@ -166,7 +166,7 @@ pub(crate) fn verify(
     })
 }
 
-fn comparison_json(context: &Context, output: &Output, found: &PlanComparison) -> Value {
+fn comparison_json(context: &Context, output: &CommandOutput, found: &PlanComparison) -> Value {
     let mut body = output.view_json(context, &found.view);
     body["plan"] = json!(found.plan);
     body["same"] = json!(found.phases.is_empty());

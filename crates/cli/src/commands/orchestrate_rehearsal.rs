@@ -1,7 +1,7 @@
 //! `bowline orchestrate rehearse`: simulates the plan with the rules and the conductor of a real
 //! run.
 
-use crate::output::{Output, Tone};
+use crate::output::{CommandOutput, TextTone};
 use bowline_engine::operations::orchestrate::Orchestration;
 use bowline_engine::{Context, Error};
 use bowline_runner::orchestrate::{SimulationOptions, simulate_runs};
@@ -14,7 +14,7 @@ const MINUTE_MS: i64 = 60_000;
 
 pub(crate) fn run(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     folder: &Path,
     wish: &SimulationOptions,
 ) -> Result<ExitCode, Error> {
@@ -33,39 +33,43 @@ pub(crate) fn run(
             "kind": "orchestrate",
             "runs": prospect.runs,
             "finished": times.len(),
-            "minutes": { "shortest": at(0).map(minutes), "median": at(50).map(minutes), "nineInTen": at(90).map(minutes), "longest": at(100).map(minutes) },
+            "minutes": { "shortest": at(0).map(whole_minutes), "median": at(50).map(whole_minutes), "nineInTen": at(90).map(whole_minutes), "longest": at(100).map(whole_minutes) },
             "stalledSeeds": prospect.stalled,
             "wouldBlock": worst.collect::<Vec<_>>(),
         });
-        output.line(&body.to_string());
+        output.print_line(&body.to_string());
         return Ok(ExitCode::SUCCESS);
     }
     let said = Said::Rehearsed {
         ended: times.len(),
         runs: prospect.runs,
     };
-    output.line(&said.say(output.lang));
+    output.print_line(&said.say(output.lang));
     if let (Some(least), Some(middle), Some(most)) = (at(0), at(50), at(90)) {
-        let (least, middle, most) = (shown(least), shown(middle), shown(most));
+        let (least, middle, most) = (
+            format_hours(least),
+            format_hours(middle),
+            format_hours(most),
+        );
         let said = Said::RehearsedTime {
             least,
             middle,
             most,
         };
-        output.line(&said.say(output.lang));
+        output.print_line(&said.say(output.lang));
     }
     for (id, count) in prospect.worst {
         let said = Said::RehearsedBlocks { id, count };
-        output.line(&output.tone(Tone::Faint, &said.say(output.lang)));
+        output.print_line(&output.colour_text(TextTone::Faint, &said.say(output.lang)));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn minutes(ms: i64) -> i64 {
+fn whole_minutes(ms: i64) -> i64 {
     ms / MINUTE_MS
 }
 
-fn shown(ms: i64) -> String {
-    let minutes = minutes(ms);
+fn format_hours(ms: i64) -> String {
+    let minutes = whole_minutes(ms);
     format!("{}h{:02}", minutes / 60, minutes % 60)
 }

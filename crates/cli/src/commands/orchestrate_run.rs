@@ -1,10 +1,10 @@
 //! `bowline orchestrate run`, and the verbs that are sent to a run of another process.
 
-use crate::args::orchestrate::{OrchestrateVerb, RunArgs};
-use crate::commands::here::duration;
-use crate::commands::orchestrate_screen::{Watcher, cost};
-use crate::commands::runs::listening;
-use crate::output::{Output, Tone};
+use crate::args::orchestrate::{OrchestrateRunArgs, OrchestrateVerb};
+use crate::commands::orchestrate_screen::{RunProgressPrinter, cost_suffix};
+use crate::commands::runs::handle_stop_signals;
+use crate::commands::status::format_duration;
+use crate::output::{CommandOutput, TextTone};
 use bowline_engine::formats::orchestrate::RunMode;
 use bowline_engine::operations::orchestrate::{
     self, Orchestration, OrchestrationOptions, Timeline,
@@ -23,9 +23,9 @@ const NAMED_MAX: usize = 8;
 
 pub(crate) fn run(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     orchestration: &Orchestration,
-    args: &RunArgs,
+    args: &OrchestrateRunArgs,
 ) -> Result<ExitCode, Error> {
     let mode = match args.ultra_thin {
         true => Some(RunMode::UltraThin),
@@ -55,12 +55,14 @@ pub(crate) fn run(
         };
         let changed = orchestration.create_run(context, &begin)?;
         if context.dry_run {
-            return Ok(super::orchestrate_moves::begun(context, output, &changed));
+            return Ok(super::orchestrate_moves::print_begun(
+                context, output, &changed,
+            ));
         }
     }
     if context.dry_run {
-        let ids = named(&ready_tasks(context, orchestration)?, usize::MAX);
-        output.line(&Said::RunWouldStart { ids }.say(output.lang));
+        let ids = join_ids(&ready_tasks(context, orchestration)?, usize::MAX);
+        output.print_line(&Said::RunWouldStart { ids }.say(output.lang));
         return Ok(ExitCode::SUCCESS);
     }
     let options = RunOptions {
@@ -75,20 +77,20 @@ pub(crate) fn run(
     };
     let plan = orchestrate::load_plan(context, orchestration.root(), None).ok();
     // Blocks signals before the screen starts a thread, which would receive them otherwise.
-    let begun = listening();
-    let mut screen = Watcher::new(context, output, plan.as_ref());
+    let begun = handle_stop_signals();
+    let mut screen = RunProgressPrinter::new(context, output, plan.as_ref());
     let report =
         bowline_runner::orchestrate::run(context, orchestration, &options, &mut screen, begun)?;
-    let spent = screen.spent();
+    let spent = screen.total_spent();
     drop(screen);
     // Durations come from the history; without one they are left out.
     let timeline = orchestration.build_timeline(context).ok();
-    Ok(told(output, &report, timeline.as_ref(), spent))
+    Ok(print_report(output, &report, timeline.as_ref(), spent))
 }
 
 /// Prints the outcome of a run. Tasks that a failed one blocks are named behind it.
-fn told(
-    output: &Output,
+fn print_report(
+    output: &CommandOutput,
     report: &RunReport,
     timeline: Option<&Timeline>,
     (tokens, usd): (u64, f64),
@@ -123,7 +125,7 @@ fn told(
             "goingOn": report.going_on,
             "why": why,
             "worktrees": kept.collect::<Vec<_>>(),
-            "slowestPath": slowest(timeline)
+            "slowestPath": slowest_path(timeline)
                 .iter()
                 .map(|(id, seconds)| json!({ "id": id, "seconds": seconds }))
                 .collect::<Vec<_>>(),
@@ -131,16 +133,16 @@ fn told(
             "tokens": tokens,
             "usd": usd,
         });
-        output.line(&body.to_string());
+        output.print_line(&body.to_string());
         return ExitCode::from(code);
     }
-    let line = |said: Said| output.line(&said.say(output.lang));
+    let line = |said: Said| output.print_line(&said.say(output.lang));
     match &report.ended {
         RunOutcome::AllDone => {
             let said = Said::RunAllDone { done, total };
-            output.line(&output.tone(Tone::Good, &said.say(output.lang)));
+            output.print_line(&output.colour_text(TextTone::Good, &said.say(output.lang)));
             if !report.checked && report.target.is_some() {
-                output.talk(&Said::RunUnchecked.say(output.lang));
+                output.print_stderr(&Said::RunUnchecked.say(output.lang));
             }
         }
         RunOutcome::Stalled | RunOutcome::Stuck { .. } => {
@@ -148,22 +150,24 @@ fn told(
             let ids: Vec<String> = failed.chain(report.blocked.iter().cloned()).collect();
             // A run may be stuck without a failed task.
             if !ids.is_empty() {
-                let ids = named(&ids, usize::MAX).replace(' ', ",");
-                output.line(&format!("STALLED:{ids}"));
+                let ids = join_ids(&ids, usize::MAX).replace(' ', ",");
+                output.print_line(&format!("STALLED:{ids}"));
             }
             if let RunOutcome::Stuck { why } = &report.ended {
                 let why = why.render(output.lang);
-                output.line(&output.tone(Tone::Bad, &format!("✗ {why}")));
+                output.print_line(&output.colour_text(TextTone::Bad, &format!("✗ {why}")));
             }
             for task in &report.failed {
                 // Of a failure in an earlier run only the text in the state file is known.
                 let why = task.why.as_ref().map(|why| why.render_line(output.lang));
                 let why = why.or_else(|| task.error.clone()).unwrap_or_default();
                 let text = format!("✗ {}: {why}", task.id);
-                output.line(&output.tone(Tone::Bad, text.trim_end_matches([':', ' '])));
+                output.print_line(
+                    &output.colour_text(TextTone::Bad, text.trim_end_matches([':', ' '])),
+                );
                 if !task.blocks.is_empty() {
-                    let ids = named(&task.blocks, NAMED_MAX);
-                    output.line(&format!("  {}", Said::RunBlocks { ids }.say(output.lang)));
+                    let ids = join_ids(&task.blocks, NAMED_MAX);
+                    output.print_line(&format!("  {}", Said::RunBlocks { ids }.say(output.lang)));
                 }
             }
             line(Said::RunKept { done, total });
@@ -171,26 +175,26 @@ fn told(
         RunOutcome::Left => {
             line(Said::RunLeft { done, total });
             if !report.going_on.is_empty() {
-                let ids = named(&report.going_on, usize::MAX);
+                let ids = join_ids(&report.going_on, usize::MAX);
                 line(Said::RunGoesOn { ids });
             }
         }
     }
     if !report.kept.is_empty() {
-        output.talk(
+        output.print_stderr(
             &Said::RunWorktrees {
                 count: report.kept.len(),
-                size: size(report.kept.iter().map(|it| it.bytes).sum()),
+                size: format_size(report.kept.iter().map(|it| it.bytes).sum()),
             }
             .say(output.lang),
         );
     }
-    took(output, timeline, tokens, usd);
+    print_run_cost(output, timeline, tokens, usd);
     ExitCode::from(code)
 }
 
 /// Returns the critical path, with the seconds of each task.
-fn slowest(timeline: Option<&Timeline>) -> Vec<(&str, i64)> {
+fn slowest_path(timeline: Option<&Timeline>) -> Vec<(&str, i64)> {
     let Some(timeline) = timeline else {
         return Vec::new();
     };
@@ -204,16 +208,19 @@ fn slowest(timeline: Option<&Timeline>) -> Vec<(&str, i64)> {
 }
 
 /// Prints the time, tokens and cost of a run, and its slowest path.
-fn took(output: &Output, timeline: Option<&Timeline>, tokens: u64, usd: f64) {
-    let path = slowest(timeline);
+fn print_run_cost(output: &CommandOutput, timeline: Option<&Timeline>, tokens: u64, usd: f64) {
+    let path = slowest_path(timeline);
     let Some(timeline) = timeline.filter(|_| !path.is_empty()) else {
         return;
     };
     let label = output.label(Label::Elapsed);
-    let span = duration(output, timeline.busy_seconds);
-    output.talk(&format!("{label} {span}{}", cost(output, tokens, usd)));
+    let span = format_duration(output, timeline.busy_seconds);
+    output.print_stderr(&format!(
+        "{label} {span}{}",
+        cost_suffix(output, tokens, usd)
+    ));
     let shown = path.iter().rev().take(NAMED_MAX).rev();
-    let shown = shown.map(|(id, seconds)| format!("{id} ({})", duration(output, *seconds)));
+    let shown = shown.map(|(id, seconds)| format!("{id} ({})", format_duration(output, *seconds)));
     let shown = shown.collect::<Vec<_>>().join(" → ");
     let more = if path.len() > NAMED_MAX {
         "… → "
@@ -221,10 +228,10 @@ fn took(output: &Output, timeline: Option<&Timeline>, tokens: u64, usd: f64) {
         ""
     };
     let label = output.label(Label::SlowestPath);
-    output.talk(&format!("{label}: {more}{shown}"));
+    output.print_stderr(&format!("{label}: {more}{shown}"));
 }
 
-pub(super) fn short(shortage: ResourceShortage) -> Said {
+pub(super) fn shortage_notice(shortage: ResourceShortage) -> Said {
     match shortage {
         ResourceShortage::Memory { free, wanted } => Said::RunShortMemory { free, wanted },
         ResourceShortage::Disk { free, wanted } => Said::RunShortDisk { free, wanted },
@@ -233,7 +240,7 @@ pub(super) fn short(shortage: ResourceShortage) -> Said {
 }
 
 /// Formats a number of bytes in the unit that people would take.
-pub(super) fn size(bytes: u64) -> String {
+pub(super) fn format_size(bytes: u64) -> String {
     let units = ["kB", "MB", "GB", "TB"];
     let mut amount = bytes as f64 / 1_000.0;
     let mut at = 0;
@@ -245,7 +252,7 @@ pub(super) fn size(bytes: u64) -> String {
 }
 
 /// Joins ids up to a limit, and adds their number if some are left out.
-fn named(ids: &[String], max: usize) -> String {
+fn join_ids(ids: &[String], max: usize) -> String {
     let some = ids[..ids.len().min(max)].join(" ");
     match ids.len() > max {
         true => format!("{some} … ({})", ids.len()),
@@ -255,9 +262,9 @@ fn named(ids: &[String], max: usize) -> String {
 
 /// Sends a verb to the process that runs the orchestration, which decides; `None` if there is no
 /// such process.
-pub(crate) fn ask_instead(
+pub(crate) fn forward_to_run(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     orchestration: &Orchestration,
     verb: &OrchestrateVerb,
 ) -> Option<Result<ExitCode, Error>> {
@@ -281,12 +288,12 @@ pub(crate) fn ask_instead(
         return None;
     }
     let answer = control_socket::send_request(&orchestration.file().path, &request, output.lang)?;
-    Some(Ok(answered(output, &answer)))
+    Some(Ok(print_response(output, &answer)))
 }
 
 /// Sends a request to the process that runs the orchestration.
-pub(crate) fn ask(
-    output: &Output,
+pub(crate) fn send_to_run(
+    output: &CommandOutput,
     orchestration: &Orchestration,
     request: &SocketRequest,
 ) -> Result<ExitCode, Error> {
@@ -296,12 +303,12 @@ pub(crate) fn ask(
         false => control_socket::send_request(path, request, output.lang),
     };
     let answer = answer.ok_or_else(|| Error::NobodyRuns { path: path.clone() })?;
-    Ok(answered(output, &answer))
+    Ok(print_response(output, &answer))
 }
 
-fn answered(output: &Output, answer: &SocketResponse) -> ExitCode {
+fn print_response(output: &CommandOutput, answer: &SocketResponse) -> ExitCode {
     match (&answer.error, &answer.task) {
-        (Some(error), _) => output.told(&error.code, &error.message, &error.hint, 1),
+        (Some(error), _) => output.print_error_texts(&error.code, &error.message, &error.hint, 1),
         (None, task) => {
             let said = match task {
                 Some((id, status)) => {
@@ -311,7 +318,7 @@ fn answered(output: &Output, answer: &SocketResponse) -> ExitCode {
                 None => Said::RunNotified,
             };
             let body = json!({ "kind": "orchestrate", "task": task });
-            output.done(body, &[said.say(output.lang)]);
+            output.print_outcome(body, &[said.say(output.lang)]);
             ExitCode::SUCCESS
         }
     }

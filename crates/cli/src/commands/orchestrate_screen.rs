@@ -1,9 +1,9 @@
 //! Shows a running orchestration: a line for every event, and on a terminal a board below them with
 //! bars, times and cost.
 
-use crate::commands::here::{cut, duration, one_line};
-use crate::commands::orchestrate_run::{short, size};
-use crate::output::{Output, Tone};
+use crate::commands::orchestrate_run::{format_size, shortage_notice};
+use crate::commands::status::{format_duration, one_line, truncate_text};
+use crate::output::{CommandOutput, TextTone};
 use bowline_engine::Context;
 use bowline_engine::formats::visible;
 use bowline_engine::operations::orchestrate::{PlanFile, RunNotification};
@@ -18,36 +18,40 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 /// Interval at which the board is redrawn without an event.
-const DRAW_TIME: Duration = Duration::from_millis(500);
+const REDRAW_INTERVAL: Duration = Duration::from_millis(500);
 /// Most phases and tasks that have a line on the board.
 const PHASES_MAX: usize = 4;
 const TASKS_MAX: usize = 8;
 /// Width of a progress bar, in blocks.
-const BAR: usize = 24;
+const BAR_CELLS: usize = 24;
 /// Width of a terminal that does not report one.
-const COLUMNS: usize = 80;
+const DEFAULT_COLUMNS: usize = 80;
 
 /// Prints the events of a run and keeps the board up to date.
-pub(crate) struct Watcher<'o> {
-    output: &'o Output,
-    board: Option<Arc<Mutex<Board>>>,
+pub(crate) struct RunProgressPrinter<'o> {
+    output: &'o CommandOutput,
+    board: Option<Arc<Mutex<ProgressBoard>>>,
     used: HashMap<String, AttemptUsage>,
 }
 
-impl<'o> Watcher<'o> {
+impl<'o> RunProgressPrinter<'o> {
     /// Creates the watcher, with a board if standard error is a capable terminal.
-    pub(crate) fn new(context: &Context, output: &'o Output, plan: Option<&PlanFile>) -> Self {
+    pub(crate) fn new(
+        context: &Context,
+        output: &'o CommandOutput,
+        plan: Option<&PlanFile>,
+    ) -> Self {
         let term = context.variables.get("TERM");
         let smart = term.is_some_and(|term| !term.is_empty() && term != "dumb");
         let seen = smart && !output.json && std::io::stderr().is_terminal();
         let board = seen.then(|| {
-            let board = Arc::new(Mutex::new(Board::new(output, plan)));
+            let board = Arc::new(Mutex::new(ProgressBoard::new(output, plan)));
             let weak = Arc::downgrade(&board);
             // Without the thread the board is redrawn on events only.
-            drop(std::thread::Builder::new().spawn(move || keep_drawing(&weak)));
+            drop(std::thread::Builder::new().spawn(move || redraw_until_over(&weak)));
             board
         });
-        Watcher {
+        RunProgressPrinter {
             output,
             board,
             used: HashMap::new(),
@@ -55,26 +59,26 @@ impl<'o> Watcher<'o> {
     }
 
     /// Returns the tokens and dollars that all tasks have used.
-    pub(crate) fn spent(&self) -> (u64, f64) {
+    pub(crate) fn total_spent(&self) -> (u64, f64) {
         let tokens = self.used.values().map(|it| it.tokens).sum();
         (tokens, self.used.values().map(|it| it.usd).sum())
     }
 
-    fn line(&mut self, text: &str, run: &RunView, told: Option<&RunNotice>) {
+    fn print_line(&mut self, text: &str, run: &RunView, told: Option<&RunNotice>) {
         match &self.board {
-            None => self.output.talk(text),
+            None => self.output.print_stderr(text),
             Some(board) => {
                 let mut board = board.lock().unwrap_or_else(PoisonError::into_inner);
                 board.clear();
-                self.output.talk(text);
-                board.happened(run, told);
+                self.output.print_stderr(text);
+                board.record_notice(run, told);
                 board.draw();
             }
         }
     }
 }
 
-impl Drop for Watcher<'_> {
+impl Drop for RunProgressPrinter<'_> {
     fn drop(&mut self) {
         if let Some(board) = self.board.take() {
             let mut board = board.lock().unwrap_or_else(PoisonError::into_inner);
@@ -84,9 +88,9 @@ impl Drop for Watcher<'_> {
     }
 }
 
-fn keep_drawing(board: &Weak<Mutex<Board>>) {
+fn redraw_until_over(board: &Weak<Mutex<ProgressBoard>>) {
     loop {
-        std::thread::sleep(DRAW_TIME);
+        std::thread::sleep(REDRAW_INTERVAL);
         let Some(board) = board.upgrade() else { return };
         let mut board = board.lock().unwrap_or_else(PoisonError::into_inner);
         if board.over {
@@ -97,21 +101,21 @@ fn keep_drawing(board: &Weak<Mutex<Board>>) {
     }
 }
 
-impl RunScreen for Watcher<'_> {
+impl RunScreen for RunProgressPrinter<'_> {
     fn show_notice(&mut self, told: &RunNotice, run: &RunView) {
         let PlanProgress { done, total } = run.progress();
         let lang = self.output.lang;
         let (tone, said) = match told {
             RunNotice::Begun { id, attempt } => (
-                Tone::Faint,
+                TextTone::Faint,
                 Said::RunBegun {
                     id: id.to_string(),
                     attempt: *attempt,
                 },
             ),
-            RunNotice::Found { id } => (Tone::Faint, Said::RunFound { id: id.to_string() }),
+            RunNotice::Found { id } => (TextTone::Faint, Said::RunFound { id: id.to_string() }),
             RunNotice::Done { id } => (
-                Tone::Good,
+                TextTone::Good,
                 Said::RunTaskDone {
                     id: id.to_string(),
                     done,
@@ -124,10 +128,10 @@ impl RunScreen for Watcher<'_> {
                     true => Said::RunAgain { id, error },
                     false => Said::RunFailed { id, error },
                 };
-                (Tone::Bad, said)
+                (TextTone::Bad, said)
             }
             RunNotice::Parked { id, seconds } => (
-                Tone::Busy,
+                TextTone::Busy,
                 Said::RunParked {
                     id: id.to_string(),
                     seconds: *seconds,
@@ -135,23 +139,23 @@ impl RunScreen for Watcher<'_> {
             ),
             RunNotice::Waits { why } => {
                 let why = why.render(lang);
-                (Tone::Busy, Said::RunWaits { why })
+                (TextTone::Busy, Said::RunWaits { why })
             }
-            RunNotice::Leaving => (Tone::Busy, Said::RunLeaving),
+            RunNotice::Leaving => (TextTone::Busy, Said::RunLeaving),
             RunNotice::Cleaned { worktrees, bytes } => (
-                Tone::Faint,
+                TextTone::Faint,
                 Said::RunCleaned {
                     count: *worktrees,
-                    size: size(*bytes),
+                    size: format_size(*bytes),
                 },
             ),
-            RunNotice::Short(shortage) => (Tone::Busy, short(*shortage)),
+            RunNotice::Short(shortage) => (TextTone::Busy, shortage_notice(*shortage)),
             RunNotice::NothingValid { id, seconds } => {
                 let (id, seconds) = (id.to_string(), *seconds);
-                (Tone::Busy, Said::RunNothingValid { id, seconds })
+                (TextTone::Busy, Said::RunNothingValid { id, seconds })
             }
             RunNotice::Overlap { id, overlap } => (
-                Tone::Busy,
+                TextTone::Busy,
                 Said::RunOverlap {
                     id: id.to_string(),
                     other: overlap.with.to_string(),
@@ -164,21 +168,21 @@ impl RunScreen for Watcher<'_> {
                 },
             ),
             RunNotice::Recalled { id, on } => (
-                Tone::Busy,
+                TextTone::Busy,
                 Said::RunRecalled {
                     id: id.to_string(),
                     on: on.to_string(),
                 },
             ),
             RunNotice::Proposed { id, url } => (
-                Tone::Faint,
+                TextTone::Faint,
                 Said::RunProposed {
                     id: id.to_string(),
                     url: url.clone(),
                 },
             ),
             RunNotice::PhaseDone { phase } => (
-                Tone::Good,
+                TextTone::Good,
                 Said::RunPhaseDone {
                     phase: *phase,
                     done,
@@ -186,21 +190,21 @@ impl RunScreen for Watcher<'_> {
                 },
             ),
             RunNotice::PhaseNotLanded { phase, why } => (
-                Tone::Bad,
+                TextTone::Bad,
                 Said::RunPhaseNotLanded {
                     phase: *phase,
                     why: why.render(lang),
                 },
             ),
         };
-        let text = self.output.tone(tone, &said.say(lang));
-        self.line(&text, run, Some(told));
+        let text = self.output.colour_text(tone, &said.say(lang));
+        self.print_line(&text, run, Some(told));
     }
 
     fn plan_changed(&mut self, run: &RunView) {
         let tasks = run.progress().total;
         let text = Said::RunPlanChanged { tasks }.say(self.output.lang);
-        self.line(&text, run, None);
+        self.print_line(&text, run, None);
     }
 
     fn update_usage(&mut self, id: &str, used: AttemptUsage) {
@@ -222,8 +226,8 @@ impl RunScreen for Watcher<'_> {
 }
 
 /// The progress board at the bottom of a terminal.
-struct Board {
-    output: Output,
+struct ProgressBoard {
+    output: CommandOutput,
     titles: HashMap<String, String>,
     phases: HashMap<u32, String>,
     run: Option<RunView>,
@@ -235,11 +239,11 @@ struct Board {
     over: bool,
 }
 
-impl Board {
-    fn new(output: &Output, plan: Option<&PlanFile>) -> Board {
+impl ProgressBoard {
+    fn new(output: &CommandOutput, plan: Option<&PlanFile>) -> ProgressBoard {
         let tasks = plan.map(|plan| &plan.file.tasks).into_iter().flatten();
         let phases = plan.map(|plan| &plan.file.phases).into_iter().flatten();
-        Board {
+        ProgressBoard {
             output: output.clone(),
             titles: tasks
                 .map(|task| (task.id.to_string(), one_line(&task.title)))
@@ -256,7 +260,7 @@ impl Board {
         }
     }
 
-    fn happened(&mut self, run: &RunView, told: Option<&RunNotice>) {
+    fn record_notice(&mut self, run: &RunView, told: Option<&RunNotice>) {
         self.run = Some(run.clone());
         if let Some(RunNotice::Begun { id, .. } | RunNotice::Found { id }) = told {
             self.begun.insert(id.to_string(), Instant::now());
@@ -275,19 +279,22 @@ impl Board {
     fn draw(&mut self) {
         let Some(run) = self.run.clone() else { return };
         let width = rustix::termios::tcgetwinsize(std::io::stderr())
-            .map_or(COLUMNS, |size| usize::from(size.ws_col))
+            .map_or(DEFAULT_COLUMNS, |size| usize::from(size.ws_col))
             .max(20);
         let lines: Vec<String> = self
-            .lines(&run)
+            .board_lines(&run)
             .into_iter()
-            .map(|(tone, line)| self.output.tone(tone, &cut(&line, width - 1)))
+            .map(|(tone, line)| {
+                self.output
+                    .colour_text(tone, &truncate_text(&line, width - 1))
+            })
             .collect();
         self.drawn = lines.len();
         let text = lines.join("\n");
         let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
     }
 
-    fn lines(&self, run: &RunView) -> Vec<(Tone, String)> {
+    fn board_lines(&self, run: &RunView) -> Vec<(TextTone, String)> {
         let mut lines = Vec::new();
         for phase in run.open_phases().take(PHASES_MAX) {
             let title = self.phases.get(&phase.number).map_or("", String::as_str);
@@ -296,57 +303,57 @@ impl Board {
                 "{} {}  {}  {done}/{total}  {title}",
                 self.output.label(Label::Phase),
                 phase.number,
-                bar(done, total),
+                progress_bar(done, total),
             );
-            lines.push((Tone::Strong, line.trim_end().to_owned()));
+            lines.push((TextTone::Strong, line.trim_end().to_owned()));
         }
         let running = run.running_tasks();
         for id in running.iter().take(TASKS_MAX) {
             let title = self.titles.get(id).map_or("", String::as_str);
             let mut line = format!("  ▸ {id}  {title}");
             if let Some(since) = self.begun.get(id) {
-                line.push_str(&format!("  {}", self.span(since.elapsed())));
+                line.push_str(&format!("  {}", self.format_elapsed(since.elapsed())));
             }
             if let Some(used) = self.used.get(id) {
-                line.push_str(&self.cost(used.tokens, used.usd));
+                line.push_str(&self.format_cost(used.tokens, used.usd));
             }
-            lines.push((Tone::Busy, line));
+            lines.push((TextTone::Busy, line));
         }
         if running.len() > TASKS_MAX {
-            lines.push((Tone::Busy, format!("  … {}", running.len() - TASKS_MAX)));
+            lines.push((TextTone::Busy, format!("  … {}", running.len() - TASKS_MAX)));
         }
         let PlanProgress { done, total } = run.progress();
         let mut last = format!(
             "{}  {done}/{total}  {} {}",
-            bar(done, total),
+            progress_bar(done, total),
             self.output.label(Label::Elapsed),
-            self.span(self.since.elapsed())
+            self.format_elapsed(self.since.elapsed())
         );
         if let Some(seconds) = run.expected_seconds() {
-            let span = duration(&self.output, seconds);
+            let span = format_duration(&self.output, seconds);
             last.push_str(&format!("  {} {span}", self.output.label(Label::Expected)));
         }
         let tokens = self.used.values().map(|it| it.tokens).sum();
         let usd = self.used.values().map(|it| it.usd).sum();
-        last.push_str(&self.cost(tokens, usd));
-        lines.push((Tone::Strong, last));
+        last.push_str(&self.format_cost(tokens, usd));
+        lines.push((TextTone::Strong, last));
         lines
     }
 
-    fn span(&self, time: Duration) -> String {
-        duration(
+    fn format_elapsed(&self, time: Duration) -> String {
+        format_duration(
             &self.output,
             i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
         )
     }
 
-    fn cost(&self, tokens: u64, usd: f64) -> String {
-        cost(&self.output, tokens, usd)
+    fn format_cost(&self, tokens: u64, usd: f64) -> String {
+        cost_suffix(&self.output, tokens, usd)
     }
 }
 
 /// Formats tokens and dollars as a suffix; empty if neither is known.
-pub(crate) fn cost(output: &Output, tokens: u64, usd: f64) -> String {
+pub(crate) fn cost_suffix(output: &CommandOutput, tokens: u64, usd: f64) -> String {
     let mut text = String::new();
     if tokens > 0 {
         let count = match tokens {
@@ -362,10 +369,10 @@ pub(crate) fn cost(output: &Output, tokens: u64, usd: f64) -> String {
     text
 }
 
-fn bar(done: usize, total: usize) -> String {
+fn progress_bar(done: usize, total: usize) -> String {
     let full = match total {
-        0 => BAR,
-        total => done * BAR / total,
+        0 => BAR_CELLS,
+        total => done * BAR_CELLS / total,
     };
-    format!("{}{}", "█".repeat(full), "░".repeat(BAR - full))
+    format!("{}{}", "█".repeat(full), "░".repeat(BAR_CELLS - full))
 }

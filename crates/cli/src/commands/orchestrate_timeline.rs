@@ -1,7 +1,7 @@
 //! `bowline orchestrate timeline`.
 
 use crate::args::choice::TimelineFormat;
-use crate::output::Output;
+use crate::output::CommandOutput;
 use bowline_engine::formats::time::format_utc;
 use bowline_engine::operations::orchestrate::{Timeline, save_file};
 use bowline_engine::words::display_path;
@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
 
-pub(crate) fn show(
+pub(crate) fn print_timeline(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     timeline: &Timeline,
     format: TimelineFormat,
     file: Option<&Path>,
@@ -34,9 +34,9 @@ pub(crate) fn show(
                 "busySeconds": timeline.busy_seconds,
             });
             let path = display_path(file);
-            output.done(body, &[Confirmation::FileWritten { path }.say(output.lang)]);
+            output.print_outcome(body, &[Confirmation::FileWritten { path }.say(output.lang)]);
         }
-        None => output.raw(&text),
+        None => output.print_raw(&text),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,7 +1,7 @@
 //! Text and JSON views of an orchestration.
 
-use crate::commands::here::{one_line, pad, status_word};
-use crate::output::{Output, Tone};
+use crate::commands::status::{one_line, pad_text, status_word};
+use crate::output::{CommandOutput, TextTone};
 use bowline_engine::files::FileView;
 use bowline_engine::formats::orchestrate::OrchestrationSummary;
 use bowline_engine::operations::orchestrate::{NodeStatus, RunOverview, overview_from_view};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 const IDS_SHOWN_MAX: usize = 8;
 
 /// Returns lines with the project, phase, progress and the tasks by status.
-pub(crate) fn overview(output: &Output, view: &FileView) -> Vec<String> {
+pub(crate) fn orchestration_overview(output: &CommandOutput, view: &FileView) -> Vec<String> {
     // The view was made from a file that could be read.
     let Ok(glance) = overview_from_view(view.clone()) else {
         return Vec::new();
@@ -26,21 +26,21 @@ pub(crate) fn overview(output: &Output, view: &FileView) -> Vec<String> {
     };
     let mut lines = vec![format!(
         "{}  {} {phase}  {}/{}",
-        output.tone(Tone::Strong, &one_line(&summary.meta.project)),
+        output.colour_text(TextTone::Strong, &one_line(&summary.meta.project)),
         output.label(Label::Phase),
         glance.done_count(),
         glance.total_count(),
     )];
     for (status, tone) in [
-        (NodeStatus::InProgress, Tone::Busy),
-        (NodeStatus::Ready, Tone::Strong),
-        (NodeStatus::Failed, Tone::Bad),
-        (NodeStatus::Blocked, Tone::Bad),
-        (NodeStatus::Pending, Tone::Faint),
-        (NodeStatus::Completed, Tone::Good),
+        (NodeStatus::InProgress, TextTone::Busy),
+        (NodeStatus::Ready, TextTone::Strong),
+        (NodeStatus::Failed, TextTone::Bad),
+        (NodeStatus::Blocked, TextTone::Bad),
+        (NodeStatus::Pending, TextTone::Faint),
+        (NodeStatus::Completed, TextTone::Good),
     ] {
         let ids = summary.ids_with_status(status);
-        let Some(count) = count(summary, status) else {
+        let Some(count) = task_count(summary, status) else {
             continue;
         };
         let shown = ids[..ids.len().min(IDS_SHOWN_MAX)].join(" ");
@@ -49,22 +49,25 @@ pub(crate) fn overview(output: &Output, view: &FileView) -> Vec<String> {
         } else {
             ""
         };
-        let word = pad(&status_word(output, status.name()), 12);
+        let word = pad_text(&status_word(output, status.name()), 12);
         let line = format!("  {word} {count:>4}  {shown}{more}");
-        lines.push(output.tone(tone, line.trim_end()));
+        lines.push(output.colour_text(tone, line.trim_end()));
     }
-    if let Some(paused) = run_at(view) {
+    if let Some(paused) = owning_run_paused(view) {
         let (said, tone) = match paused {
-            true => (OutputNote::RunStandsStill, Tone::Strong),
-            false => (OutputNote::RunAtWork, Tone::Busy),
+            true => (OutputNote::RunStandsStill, TextTone::Strong),
+            false => (OutputNote::RunAtWork, TextTone::Busy),
         };
-        lines.push(format!("  {}", output.tone(tone, &said.say(output.lang))));
+        lines.push(format!(
+            "  {}",
+            output.colour_text(tone, &said.say(output.lang))
+        ));
     }
     lines
 }
 
 /// Returns the number of tasks in a list: of its ids, or the number in the file if that is larger.
-fn count(summary: &OrchestrationSummary, status: NodeStatus) -> Option<u64> {
+fn task_count(summary: &OrchestrationSummary, status: NodeStatus) -> Option<u64> {
     let ids = u64::try_from(summary.ids_with_status(status).len()).unwrap_or(u64::MAX);
     let told = summary
         .counts
@@ -100,12 +103,12 @@ pub(crate) fn add_json(body: &mut Value, glance: &RunOverview) {
         body[name] = ids.clone();
     }
     body["tasks"] = lists.into();
-    if let Some(paused) = run_at(&glance.view) {
+    if let Some(paused) = owning_run_paused(&glance.view) {
         body["run"] = json!(if paused { "paused" } else { "running" });
     }
 }
 
 /// Returns `true` if the run that owns the file is paused; `None` if no run owns it.
-fn run_at(view: &FileView) -> Option<bool> {
+fn owning_run_paused(view: &FileView) -> Option<bool> {
     control_socket::is_open(&view.path).then(|| control_socket::is_paused(&view.path))
 }

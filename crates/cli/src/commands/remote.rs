@@ -1,7 +1,7 @@
 //! Connects commands to the task server: finds it, sends requests, and prints its refusals.
 
-use crate::args::task::PlaceArgs;
-use crate::output::Output;
+use crate::args::task::ServerAddressArgs;
+use crate::output::CommandOutput;
 use bowline_engine::Context;
 use bowline_engine::formats::rest::routes::{
     RouteRequest, TaskQuery, TypedRequest, get_task, list_dependencies, list_permissions,
@@ -35,33 +35,33 @@ pub(crate) const NEEDS_AGENT: &str = "needs_agent";
 pub(crate) const PAGE_ITEMS: i64 = 1_000;
 
 /// Exit code for a server that does not answer.
-const UNREACHABLE: u8 = 6;
+const UNREACHABLE_EXIT: u8 = 6;
 
 /// A client of the task server that prints failures itself.
-pub(crate) struct Remote<'a> {
-    pub(crate) output: &'a Output,
+pub(crate) struct RemoteServer<'a> {
+    pub(crate) output: &'a CommandOutput,
     pub(crate) client: ApiClient,
 }
 
 /// Result of a request whose failure is already printed; the error is the exit code.
-pub(crate) type Told<T> = Result<T, ExitCode>;
+pub(crate) type RemoteResult<T> = Result<T, ExitCode>;
 
 /// Finds the server: by the arguments, the variables, or the data folder.
-pub(crate) fn find<'a>(
+pub(crate) fn find_server<'a>(
     context: &Context,
-    output: &'a Output,
-    place: &PlaceArgs,
-) -> Told<Remote<'a>> {
-    match client(context, place, output.lang) {
-        Ok(client) => Ok(Remote { output, client }),
-        Err(trouble) => Err(tell(output, &trouble)),
+    output: &'a CommandOutput,
+    place: &ServerAddressArgs,
+) -> RemoteResult<RemoteServer<'a>> {
+    match create_client(context, place, output.lang) {
+        Ok(client) => Ok(RemoteServer { output, client }),
+        Err(trouble) => Err(print_server_trouble(output, &trouble)),
     }
 }
 
 /// Creates a client by the arguments, the variables, or the data folder; prints nothing.
-pub(crate) fn client(
+pub(crate) fn create_client(
     context: &Context,
-    place: &PlaceArgs,
+    place: &ServerAddressArgs,
     lang: Lang,
 ) -> Result<ApiClient, ServeTrouble> {
     let variable = |name: &str| context.variables.get(name).map(PathBuf::from);
@@ -97,14 +97,17 @@ pub(crate) fn client(
 }
 
 /// Finds the server as the agent of an attempt.
-pub(crate) fn find_as_agent<'a>(context: &Context, output: &'a Output) -> Told<Remote<'a>> {
+pub(crate) fn find_as_agent<'a>(
+    context: &Context,
+    output: &'a CommandOutput,
+) -> RemoteResult<RemoteServer<'a>> {
     match agent_client(context, output.lang) {
         None => {
             let (message, hint) = ServerNo::NeedsAgent.say(output.lang);
-            Err(output.told(NEEDS_AGENT, &message, &hint, 1))
+            Err(output.print_error_texts(NEEDS_AGENT, &message, &hint, 1))
         }
-        Some(Ok(client)) => Ok(Remote { output, client }),
-        Some(Err(trouble)) => Err(tell(output, &trouble)),
+        Some(Ok(client)) => Ok(RemoteServer { output, client }),
+        Some(Err(trouble)) => Err(print_server_trouble(output, &trouble)),
     }
 }
 
@@ -120,11 +123,11 @@ pub(crate) fn agent_client(
 }
 
 /// Prints why the server cannot be used, and returns the exit code.
-pub(crate) fn tell(output: &Output, trouble: &ServeTrouble) -> ExitCode {
+pub(crate) fn print_server_trouble(output: &CommandOutput, trouble: &ServeTrouble) -> ExitCode {
     let exit = match trouble {
-        ServeTrouble::Unreachable { .. } | ServeTrouble::BadAnswer { .. } => UNREACHABLE,
+        ServeTrouble::Unreachable { .. } | ServeTrouble::BadAnswer { .. } => UNREACHABLE_EXIT,
         // No server ever ran there.
-        ServeTrouble::File { .. } => UNREACHABLE,
+        ServeTrouble::File { .. } => UNREACHABLE_EXIT,
         ServeTrouble::BadAddress { .. }
         | ServeTrouble::NotAFolder { .. }
         | ServeTrouble::BadConfig { .. }
@@ -136,47 +139,51 @@ pub(crate) fn tell(output: &Output, trouble: &ServeTrouble) -> ExitCode {
         ServeTrouble::StoreDamaged { .. } => 4,
         ServeTrouble::CannotListen { .. } | ServeTrouble::Store { .. } => 70,
     };
-    tell_with_code(output, trouble, exit)
+    print_trouble_with_code(output, trouble, exit)
 }
 
 /// Prints why the server cannot be used, and returns the given exit code.
-pub(crate) fn tell_with_code(output: &Output, trouble: &ServeTrouble, exit: u8) -> ExitCode {
+pub(crate) fn print_trouble_with_code(
+    output: &CommandOutput,
+    trouble: &ServeTrouble,
+    exit: u8,
+) -> ExitCode {
     let (message, hint) = trouble.say(output.lang);
-    output.told(serve_error_code(trouble), &message, &hint, exit)
+    output.print_error_texts(serve_error_code(trouble), &message, &hint, exit)
 }
 
 /// Writes a new file; a failure is printed.
-pub(crate) fn write_new(output: &Output, path: &Path, bytes: &[u8]) -> Told<()> {
+pub(crate) fn write_new(output: &CommandOutput, path: &Path, bytes: &[u8]) -> RemoteResult<()> {
     let written = File::create_new(path).and_then(|mut file| file.write_all(bytes));
     written.map_err(|error| {
         let trouble = ServeTrouble::File {
             path: path.display().to_string(),
             cause: system_cause(&error),
         };
-        tell(output, &trouble)
+        print_server_trouble(output, &trouble)
     })
 }
 
-impl Remote<'_> {
+impl RemoteServer<'_> {
     /// Sends a request; a failure is printed.
-    pub(crate) fn fetch(&self, request: &RouteRequest) -> Told<HttpResponse> {
+    pub(crate) fn fetch(&self, request: &RouteRequest) -> RemoteResult<HttpResponse> {
         let answer = self.client.fetch(request);
         answer.map_err(|error| self.failed(error))
     }
 
     /// Sends a request and returns the JSON of the response as it was sent.
-    pub(crate) fn json<T>(&self, request: &TypedRequest<T>) -> Told<Value> {
+    pub(crate) fn json<T>(&self, request: &TypedRequest<T>) -> RemoteResult<Value> {
         Ok(self.fetch(&request.request)?.json())
     }
 
     /// Sends a request and reads the response.
-    pub(crate) fn get<T: DeserializeOwned>(&self, request: &TypedRequest<T>) -> Told<T> {
+    pub(crate) fn get<T: DeserializeOwned>(&self, request: &TypedRequest<T>) -> RemoteResult<T> {
         self.read(&self.json(request)?)
     }
 
-    pub(crate) fn read<T: DeserializeOwned>(&self, json: &Value) -> Told<T> {
+    pub(crate) fn read<T: DeserializeOwned>(&self, json: &Value) -> RemoteResult<T> {
         let read = self.client.read(json);
-        read.map_err(|trouble| tell(self.output, &trouble))
+        read.map_err(|trouble| print_server_trouble(self.output, &trouble))
     }
 
     /// Sends a request and prints the response: as it was sent in JSON mode, else the given lines.
@@ -184,20 +191,20 @@ impl Remote<'_> {
         &self,
         request: &TypedRequest<T>,
         lines: impl FnOnce(&T) -> Vec<String>,
-    ) -> Told<ExitCode> {
+    ) -> RemoteResult<ExitCode> {
         let json = self.json(request)?;
         let lines = match self.output.json {
             true => Vec::new(),
             false => lines(&self.read(&json)?),
         };
-        self.output.done(json, &lines);
+        self.output.print_outcome(json, &lines);
         Ok(ExitCode::SUCCESS)
     }
 
     /// Prints why a request failed and returns the exit code.
     pub(crate) fn failed(&self, error: RequestError) -> ExitCode {
         let (status, error, json) = match error {
-            RequestError::Trouble(trouble) => return tell(self.output, &trouble),
+            RequestError::Trouble(trouble) => return print_server_trouble(self.output, &trouble),
             RequestError::Refused {
                 status,
                 error,
@@ -207,20 +214,20 @@ impl Remote<'_> {
         let exit = match status {
             400 | 405 | 413 | 415 => 2,
             404 | 410 => 3,
-            503 => UNREACHABLE,
+            503 => UNREACHABLE_EXIT,
             500.. => 70,
             _ => 1,
         };
         if self.output.json {
-            self.output.line(&json.to_string());
+            self.output.print_line(&json.to_string());
             return ExitCode::from(exit);
         }
         self.output
-            .told(&error.code, &error.message, &error.hint, exit)
+            .print_error_texts(&error.code, &error.message, &error.hint, exit)
     }
 
     /// Finds the whole id of a task by its beginning, with or without `task_`.
-    pub(crate) fn task(&self, given: &str) -> Told<String> {
+    pub(crate) fn resolve_task(&self, given: &str) -> RemoteResult<String> {
         if self.client.fetch(&get_task(given).request).is_ok() {
             return Ok(given.to_owned());
         }
@@ -239,14 +246,14 @@ impl Remote<'_> {
                     .is_some_and(|rest| rest.starts_with(given))
         };
         let fitting = tasks.into_iter().map(|task| task.id).filter(fits).collect();
-        self.only(ServerThing::Task, given, fitting)
+        self.single_match(ServerThing::Task, given, fitting)
     }
 
     /// Returns the items on all pages of a list.
     pub(crate) fn all<T: DeserializeOwned>(
         &self,
         page: impl Fn(Option<String>) -> TypedRequest<Page<T>>,
-    ) -> Told<Vec<T>> {
+    ) -> RemoteResult<Vec<T>> {
         let mut all = Vec::new();
         let mut cursor = None;
         loop {
@@ -260,14 +267,21 @@ impl Remote<'_> {
     }
 
     /// Returns the only match; otherwise prints an error.
-    fn only(&self, what: ServerThing, given: &str, mut fitting: Vec<String>) -> Told<String> {
+    fn single_match(
+        &self,
+        what: ServerThing,
+        given: &str,
+        mut fitting: Vec<String>,
+    ) -> RemoteResult<String> {
         let lang = self.output.lang;
         match fitting.len() {
             1 => Ok(fitting.remove(0)),
             0 => {
                 let id = given.to_owned();
                 let (message, hint) = ServerNo::NoSuch { what, id }.say(lang);
-                Err(self.output.told("unknown_id", &message, &hint, 3))
+                Err(self
+                    .output
+                    .print_error_texts("unknown_id", &message, &hint, 3))
             }
             _ => {
                 let trouble = bowline_words::message::Trouble::AmbiguousId {
@@ -275,14 +289,16 @@ impl Remote<'_> {
                     fitting: fitting.join(", "),
                 };
                 let (message, hint) = trouble.say(lang);
-                Err(self.output.told("ambiguous_id", &message, &hint, 2))
+                Err(self
+                    .output
+                    .print_error_texts("ambiguous_id", &message, &hint, 2))
             }
         }
     }
 
     /// Prints that there is nothing of that kind.
-    pub(crate) fn none(&self, what: ServerThing, given: &str) -> ExitCode {
-        match self.only(what, given, Vec::new()) {
+    pub(crate) fn print_no_match(&self, what: ServerThing, given: &str) -> ExitCode {
+        match self.single_match(what, given, Vec::new()) {
             Ok(_) => ExitCode::SUCCESS,
             Err(code) => code,
         }
@@ -293,24 +309,24 @@ impl Remote<'_> {
         &self,
         list: &TypedRequest<Page<T>>,
         is_pending: impl FnMut(&T) -> bool,
-    ) -> Told<Vec<T>> {
+    ) -> RemoteResult<Vec<T>> {
         let page = self.get(list)?;
         Ok(page.items.into_iter().filter(is_pending).collect())
     }
 
-    pub(crate) fn open_questions(&self, task: &str) -> Told<Vec<Question>> {
+    pub(crate) fn open_questions(&self, task: &str) -> RemoteResult<Vec<Question>> {
         self.pending(&list_questions(task), |it| {
             it.status == QuestionStatusKind::Pending
         })
     }
 
-    pub(crate) fn open_dependencies(&self, task: &str) -> Told<Vec<Dependency>> {
+    pub(crate) fn open_dependencies(&self, task: &str) -> RemoteResult<Vec<Dependency>> {
         self.pending(&list_dependencies(task), |it| {
             it.status == DependencyStatus::Pending
         })
     }
 
-    pub(crate) fn open_permissions(&self, task: &str) -> Told<Vec<Permission>> {
+    pub(crate) fn open_permissions(&self, task: &str) -> RemoteResult<Vec<Permission>> {
         self.pending(&list_permissions(task), |it| {
             it.status == PermissionStatus::Pending
         })
@@ -318,23 +334,29 @@ impl Remote<'_> {
 
     /// Finds a question by its own id, or as the oldest open one of a task: several are answered
     /// one by one.
-    pub(crate) fn question(&self, given: &str) -> Told<String> {
+    pub(crate) fn resolve_question(&self, given: &str) -> RemoteResult<String> {
         if given.starts_with("q_") {
             return Ok(given.to_owned());
         }
-        let open = self.open_questions(&self.task(given)?)?;
+        let open = self.open_questions(&self.resolve_task(given)?)?;
         let oldest = open.into_iter().next().map(|it| it.id);
-        oldest.ok_or_else(|| self.none(ServerThing::Question, given))
+        oldest.ok_or_else(|| self.print_no_match(ServerThing::Question, given))
     }
 
     /// Finds a needed value by its own id, or as the only open one of a task.
-    pub(crate) fn needed(&self, given: &str, name: Option<&str>) -> Told<String> {
+    pub(crate) fn resolve_dependency(
+        &self,
+        given: &str,
+        name: Option<&str>,
+    ) -> RemoteResult<String> {
         if given.starts_with("dep_") {
             return Ok(given.to_owned());
         }
-        let open = self.open_dependencies(&self.task(given)?)?.into_iter();
+        let open = self
+            .open_dependencies(&self.resolve_task(given)?)?
+            .into_iter();
         let open = open.filter(|it| name.is_none_or(|name| it.name == name));
-        self.only(
+        self.single_match(
             ServerThing::Dependency,
             name.unwrap_or(given),
             open.map(|it| it.id).collect(),

@@ -1,8 +1,8 @@
 //! `run` of thinking, memory and develop: prints events line by line, and the outcome at the end.
 
-use crate::args::develop::RunArgs;
-use crate::commands::{here, signals};
-use crate::output::{Output, Tone, exit_code};
+use crate::args::develop::DevelopRunArgs;
+use crate::commands::{signals, status};
+use crate::output::{CommandOutput, TextTone, exit_code};
 use bowline_engine::files::KnownFile;
 use bowline_engine::operations::develop::DevelopRun;
 use bowline_engine::operations::memory::MemoryFolder;
@@ -16,9 +16,9 @@ use bowline_words::message::OutputNote as Said;
 use serde_json::json;
 use std::process::ExitCode;
 
-pub(crate) fn thinking(
+pub(crate) fn run_thinking(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     run: &ThinkingRun,
     agent: Option<&String>,
     stage: Option<ThinkingStage>,
@@ -29,16 +29,16 @@ pub(crate) fn thinking(
     };
     if context.dry_run {
         let would = thinking::planned_starts(context, run, &options)?;
-        return Ok(dry(output, run.file(), &would));
+        return Ok(print_would_start(output, run.file(), &would));
     }
-    let mut lines = Lines { output };
-    let report = thinking::run(context, run, &options, &mut lines, listening())?;
-    told(context, output, run.file(), &report)
+    let mut lines = EventPrinter { output };
+    let report = thinking::run(context, run, &options, &mut lines, handle_stop_signals())?;
+    print_run_end(context, output, run.file(), &report)
 }
 
-pub(crate) fn memory(
+pub(crate) fn run_memory(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     folder: &MemoryFolder,
     agent: Option<&String>,
     parallel: Option<usize>,
@@ -49,18 +49,18 @@ pub(crate) fn memory(
     };
     if context.dry_run {
         let would = memory::planned_starts(context, folder, &options)?;
-        return Ok(dry(output, folder.state_file(), &would));
+        return Ok(print_would_start(output, folder.state_file(), &would));
     }
-    let mut lines = Lines { output };
-    let report = memory::run(context, folder, &options, &mut lines, listening())?;
-    told(context, output, folder.state_file(), &report)
+    let mut lines = EventPrinter { output };
+    let report = memory::run(context, folder, &options, &mut lines, handle_stop_signals())?;
+    print_run_end(context, output, folder.state_file(), &report)
 }
 
-pub(crate) fn develop(
+pub(crate) fn run_develop(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     run: &DevelopRun,
-    args: &RunArgs,
+    args: &DevelopRunArgs,
 ) -> Result<ExitCode, Error> {
     let options = develop::DevelopOptions {
         agent: args.agent.clone(),
@@ -70,32 +70,32 @@ pub(crate) fn develop(
     if let Some(feature) = &args.feature {
         // Started by the caller: a person's start seals the policy.
         let changed = run.start_run(context, feature, false)?;
-        output.notices(&changed.view.notices);
+        output.print_notices(&changed.view.notices);
     }
     if context.dry_run {
         let would = match &args.feature {
             Some(_) => Vec::new(),
             None => develop::planned_starts(context, run, &options)?,
         };
-        return Ok(dry(output, run.file(), &would));
+        return Ok(print_would_start(output, run.file(), &would));
     }
-    let mut lines = Lines { output };
-    let report = develop::run(context, run, &options, &mut lines, listening())?;
-    told(context, output, run.file(), &report)
+    let mut lines = EventPrinter { output };
+    let report = develop::run(context, run, &options, &mut lines, handle_stop_signals())?;
+    print_run_end(context, output, run.file(), &report)
 }
 
 /// Blocks signals and handles them once the run has begun: the first leaves agents alone, the
 /// second ends them.
-pub(super) fn listening() -> impl FnOnce(StopHandle) {
-    let signals = signals::block();
+pub(super) fn handle_stop_signals() -> impl FnOnce(StopHandle) {
+    let signals = signals::block_signals();
     move |stopper: StopHandle| {
         let other = stopper.clone();
-        signals::listen(signals, move || stopper.leave(), move || other.stop());
+        signals::start_signal_thread(signals, move || stopper.leave(), move || other.stop());
     }
 }
 
 /// Prints what a run would start first, with the agents.
-fn dry(output: &Output, file: &KnownFile, would: &[PlannedStart]) -> ExitCode {
+fn print_would_start(output: &CommandOutput, file: &KnownFile, would: &[PlannedStart]) -> ExitCode {
     let named: Vec<String> = would
         .iter()
         .map(|one| format!("{} ({})", one.id, one.agent))
@@ -111,23 +111,25 @@ fn dry(output: &Output, file: &KnownFile, would: &[PlannedStart]) -> ExitCode {
         },
     };
     let body = json!({ "kind": file.kind.name(), "path": file.path, "wouldStart": start });
-    output.done(body, &[said.say(output.lang)]);
+    output.print_outcome(body, &[said.say(output.lang)]);
     ExitCode::SUCCESS
 }
 
 /// Prints one line for every event.
-struct Lines<'o> {
-    output: &'o Output,
+struct EventPrinter<'o> {
+    output: &'o CommandOutput,
 }
 
-impl WorkScreen for Lines<'_> {
+impl WorkScreen for EventPrinter<'_> {
     fn show_progress(&mut self, told: &WorkProgress) {
         let (tone, said) = match told.clone() {
-            WorkProgress::Begun { id, attempt } => (Tone::Faint, Said::RunBegun { id, attempt }),
-            WorkProgress::Found { id } => (Tone::Faint, Said::RunFound { id }),
-            WorkProgress::Checking { id } => (Tone::Faint, Said::RunChecking { id }),
+            WorkProgress::Begun { id, attempt } => {
+                (TextTone::Faint, Said::RunBegun { id, attempt })
+            }
+            WorkProgress::Found { id } => (TextTone::Faint, Said::RunFound { id }),
+            WorkProgress::Checking { id } => (TextTone::Faint, Said::RunChecking { id }),
             WorkProgress::Done { id, done, total } => {
-                (Tone::Good, Said::RunTaskDone { id, done, total })
+                (TextTone::Good, Said::RunTaskDone { id, done, total })
             }
             WorkProgress::Failed { id, why, again } => {
                 let error = why.render_line(self.output.lang);
@@ -135,23 +137,25 @@ impl WorkScreen for Lines<'_> {
                     true => Said::RunAgain { id, error },
                     false => Said::RunFailed { id, error },
                 };
-                (Tone::Bad, said)
+                (TextTone::Bad, said)
             }
-            WorkProgress::Parked { id, seconds } => (Tone::Busy, Said::RunParked { id, seconds }),
+            WorkProgress::Parked { id, seconds } => {
+                (TextTone::Busy, Said::RunParked { id, seconds })
+            }
             WorkProgress::NothingValid { id, seconds } => {
-                (Tone::Busy, Said::RunNothingValid { id, seconds })
+                (TextTone::Busy, Said::RunNothingValid { id, seconds })
             }
-            WorkProgress::Leaving => (Tone::Busy, Said::RunLeaving),
+            WorkProgress::Leaving => (TextTone::Busy, Said::RunLeaving),
         };
         let output = self.output;
-        output.talk(&output.tone(tone, &said.say(output.lang)));
+        output.print_stderr(&output.colour_text(tone, &said.say(output.lang)));
     }
 }
 
 /// Prints the outcome of a run and the next command.
-fn told(
+fn print_run_end(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     file: &KnownFile,
     report: &WorkReport,
 ) -> Result<ExitCode, Error> {
@@ -175,14 +179,14 @@ fn told(
         if let WorkEnd::Stopped(error) = &report.ended {
             body["error"] = output.error_json(error);
         }
-        output.line(&body.to_string());
+        output.print_line(&body.to_string());
         return Ok(code);
     }
-    let line = |said: Said| output.line(&said.say(output.lang));
+    let line = |said: Said| output.print_line(&said.say(output.lang));
     match &report.ended {
         WorkEnd::Done => {
             let said = Said::RunUnitsDone { done, total };
-            output.line(&output.tone(Tone::Good, &said.say(output.lang)));
+            output.print_line(&output.colour_text(TextTone::Good, &said.say(output.lang)));
         }
         WorkEnd::Left => {
             let command = format!("bowline {} run", file.kind.command_noun());
@@ -199,13 +203,13 @@ fn told(
         WorkEnd::Stopped(error) => {
             for (id, why) in &report.failed {
                 let why = why.render_line(output.lang);
-                output.line(&output.tone(Tone::Bad, &format!("✗ {id}: {why}")));
+                output.print_line(&output.colour_text(TextTone::Bad, &format!("✗ {id}: {why}")));
             }
             line(Said::RunUnitsKept { done, total });
-            output.error(error);
+            output.print_error(error);
             return Ok(code);
         }
     }
-    here::next(context, output, &view);
+    status::print_next_commands(context, output, &view);
     Ok(code)
 }

@@ -1,6 +1,6 @@
 //! `bowline scripted FILE`.
 
-use crate::output::Output;
+use crate::output::CommandOutput;
 use bowline_engine::Error;
 use bowline_scripted::{OUTPUT_GONE, ScriptedAgent};
 use bowline_words::message::Label;
@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 /// Plays the scenario in `file`, from the turn `turn` on.
 pub(crate) fn run(
-    output: &Output,
+    output: &CommandOutput,
     folder: &Path,
     file: &Path,
     turn: usize,
@@ -21,13 +21,13 @@ pub(crate) fn run(
     if output.dry_run {
         let steps = agent.step_count();
         let text = format!("{}: {steps}", output.label(Label::Steps));
-        output.done(json!({ "scenario": path, "steps": steps }), &[text]);
+        output.print_outcome(json!({ "scenario": path, "steps": steps }), &[text]);
         return Ok(ExitCode::SUCCESS);
     }
     let code = agent.play().unwrap_or_else(|error| {
         // A closed pipe needs no error message.
         if error.kind() != io::ErrorKind::BrokenPipe {
-            output.talk(&format!("{}: {error}", output.label(Label::Error)));
+            output.print_stderr(&format!("{}: {error}", output.label(Label::Error)));
         }
         OUTPUT_GONE
     });

@@ -1,8 +1,8 @@
 //! `bowline serve`.
 
-use super::remote::{tell, tell_with_code};
-use crate::args::serve::{LogForm, ServeArgs};
-use crate::output::Output;
+use super::remote::{print_server_trouble, print_trouble_with_code};
+use crate::args::serve::{LogFormat, ServeArgs};
+use crate::output::CommandOutput;
 use bowline_engine::formats::settings::BowlineSettings;
 use bowline_engine::{Context, Error};
 use bowline_server::jobs::{
@@ -18,41 +18,41 @@ use std::process::ExitCode;
 
 pub(crate) fn run(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     folder: &Path,
     args: &ServeArgs,
 ) -> Result<ExitCode, Error> {
-    let prepared = prepared(context, folder, args).map_err(ServeFailure::from);
+    let prepared = prepare_server(context, folder, args).map_err(ServeFailure::from);
     let done = prepared.and_then(|(options, setup)| {
         match args.log {
-            LogForm::Off => {}
-            LogForm::Text => log_to_stderr(false),
-            LogForm::Json => log_to_stderr(true),
+            LogFormat::Off => {}
+            LogFormat::Text => log_to_stderr(false),
+            LogFormat::Json => log_to_stderr(true),
         }
         if output.dry_run {
             let line = TaskOutput::WouldServe.say(output.lang);
-            output.line(&format!("{line} {}", options.data.display()));
+            output.print_line(&format!("{line} {}", options.data.display()));
             return Ok(());
         }
         if args.rebuild {
-            rebuilt(output, &rebuild_store(context, &setup)?);
+            print_rebuilt(output, &rebuild_store(context, &setup)?);
         }
         let ready = |url: &str, link: &str, _| {
-            output.line(&format!("listening on {url}"));
-            crate::output::printed(std::io::stdout().flush());
+            output.print_line(&format!("listening on {url}"));
+            crate::output::record_stdout_result(std::io::stdout().flush());
             let line = TaskOutput::SignInOnce.say(output.lang);
-            output.talk(&format!("{line} {link}"));
+            output.print_stderr(&format!("{line} {link}"));
         };
-        serve(context, &options, &setup, ready, |_| {})
+        serve_until_stopped(context, &options, &setup, ready, |_| {})
     });
     Ok(match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.tell(output),
+        Err(failure) => failure.print_failure(output),
     })
 }
 
 /// Prints which tasks were rebuilt and which were lost.
-fn rebuilt(output: &Output, found: &[RebuiltTask]) {
+fn print_rebuilt(output: &CommandOutput, found: &[RebuiltTask]) {
     for task in found {
         let (id, title) = (task.id.clone(), task.title.clone());
         let said = match &task.how {
@@ -76,7 +76,7 @@ fn rebuilt(output: &Output, found: &[RebuiltTask]) {
                 why: why.clone(),
             },
         };
-        output.talk(&said.say(output.lang));
+        output.print_stderr(&said.say(output.lang));
     }
     let lost = |task: &&RebuiltTask| matches!(task.how, RebuildResult::Lost(_));
     let lost = found.iter().filter(lost).count();
@@ -84,7 +84,7 @@ fn rebuilt(output: &Output, found: &[RebuiltTask]) {
         count: found.len() - lost,
         lost,
     };
-    output.talk(&done.say(output.lang));
+    output.print_stderr(&done.say(output.lang));
 }
 
 /// A failure of `serve`, before it runs or while it runs.
@@ -103,18 +103,18 @@ impl From<ServeTrouble> for ServeFailure {
 
 impl ServeFailure {
     /// Prints the failure and returns its exit code.
-    pub(crate) fn tell(&self, output: &Output) -> ExitCode {
+    pub(crate) fn print_failure(&self, output: &CommandOutput) -> ExitCode {
         match self {
-            ServeFailure::NotStarted(trouble) => tell(output, trouble),
+            ServeFailure::NotStarted(trouble) => print_server_trouble(output, trouble),
             // A service manager restarts the server on this code, whatever the cause.
-            ServeFailure::Stopped(trouble) => tell_with_code(output, trouble, 70),
+            ServeFailure::Stopped(trouble) => print_trouble_with_code(output, trouble, 70),
         }
     }
 }
 
 /// Serves until a signal or the stopper; calls `ready` with the address and a sign-in link once
 /// requests are answered.
-pub(crate) fn serve(
+pub(crate) fn serve_until_stopped(
     context: &Context,
     options: &ServerOptions,
     setup: &JobsSetup,
@@ -163,7 +163,7 @@ pub(super) fn store_path(
     }
 }
 
-fn prepared(
+fn prepare_server(
     context: &Context,
     folder: &Path,
     args: &ServeArgs,

@@ -1,8 +1,8 @@
 //! `bowline demo`.
 
-use super::serve::serve;
+use super::serve::serve_until_stopped;
 use crate::args::serve::DemoArgs;
-use crate::output::Output;
+use crate::output::CommandOutput;
 use bowline_engine::{Context, Error};
 use bowline_scripted::{DemoOptions, DemoOutput, run_demo};
 use bowline_words::Lang;
@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 pub(crate) fn run(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     folder: &Path,
     args: &DemoArgs,
 ) -> Result<ExitCode, Error> {
@@ -22,25 +22,25 @@ pub(crate) fn run(
         check: args.check,
     };
     let done = run_demo(context, output, &options, |server, setup, start, end| {
-        serve(context, server, setup, start, end)
+        serve_until_stopped(context, server, setup, start, end)
     });
     Ok(match done {
         Ok(None) => ExitCode::SUCCESS,
-        Ok(Some(why)) => output.told("internal", &why, "", 70),
-        Err(failure) => failure.tell(output),
+        Ok(Some(why)) => output.print_error_texts("internal", &why, "", 70),
+        Err(failure) => failure.print_failure(output),
     })
 }
 
-impl DemoOutput for Output {
+impl DemoOutput for CommandOutput {
     fn lang(&self) -> Lang {
         self.lang
     }
 
     fn print_data(&self, line: &str) {
-        self.line(line);
+        self.print_line(line);
     }
 
     fn print_message(&self, line: &str) {
-        self.talk(line);
+        self.print_stderr(line);
     }
 }

@@ -6,7 +6,7 @@ const SIGNALS: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
 
 /// Blocks the signals, for a thread of their own to receive. New threads inherit what this one
 /// blocks.
-pub(crate) fn block() -> SigSet {
+pub(crate) fn block_signals() -> SigSet {
     let mut signals = SigSet::empty();
     for signal in SIGNALS {
         signals.add(signal);
@@ -16,7 +16,7 @@ pub(crate) fn block() -> SigSet {
 }
 
 /// Starts the thread that receives the signals: the first calls `leave`, every further one `stop`.
-pub(crate) fn listen(
+pub(crate) fn start_signal_thread(
     signals: SigSet,
     leave: impl Fn() + Send + 'static,
     stop: impl Fn() + Send + 'static,

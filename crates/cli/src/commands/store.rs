@@ -1,9 +1,9 @@
 //! `bowline store`.
 
-use super::remote::tell;
+use super::remote::print_server_trouble;
 use super::serve::store_path;
 use crate::args::serve::{StoreArgs, StoreVerb};
-use crate::output::Output;
+use crate::output::CommandOutput;
 use bowline_engine::Context;
 use bowline_server::find_data_folder;
 use bowline_server::store_files::backup_store;
@@ -12,7 +12,12 @@ use serde_json::json;
 use std::path::Path;
 use std::process::ExitCode;
 
-pub(crate) fn run(context: &Context, output: &Output, folder: &Path, args: &StoreArgs) -> ExitCode {
+pub(crate) fn run(
+    context: &Context,
+    output: &CommandOutput,
+    folder: &Path,
+    args: &StoreArgs,
+) -> ExitCode {
     let StoreVerb::Backup { file, data, store } = &args.verb;
     let named = data.as_ref().map(|data| folder.join(data));
     let data = find_data_folder(context, named.as_deref());
@@ -30,9 +35,9 @@ pub(crate) fn run(context: &Context, output: &Output, folder: &Path, args: &Stor
     });
     match done {
         Ok(said) => {
-            output.done(json!({ "file": path }), &[said.say(output.lang)]);
+            output.print_outcome(json!({ "file": path }), &[said.say(output.lang)]);
             ExitCode::SUCCESS
         }
-        Err(trouble) => tell(output, &trouble),
+        Err(trouble) => print_server_trouble(output, &trouble),
     }
 }

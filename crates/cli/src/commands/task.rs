@@ -1,9 +1,9 @@
 //! `bowline task`: every action of a person on tasks, through the server.
 
-use super::remote::{PAGE_ITEMS, Remote, Told, find, write_new};
+use super::remote::{PAGE_ITEMS, RemoteResult, RemoteServer, find_server, write_new};
 use super::{task_permits, task_view};
-use crate::args::task::{NewArgs, RuleVerb, TaskArgs, TaskVerb};
-use crate::output::Output;
+use crate::args::task::{NewTaskArgs, RuleVerb, TaskArgs, TaskVerb};
+use crate::output::CommandOutput;
 use bowline_engine::formats::rest::routes::{
     EventQuery, LogQuery, TaskQuery, TypedRequest, answer_question, approve_task, archive_task,
     cancel_task, create_checkpoint, create_task, delete_task, fork_checkpoint, get_artifacts_zip,
@@ -31,21 +31,21 @@ const LOG_BYTES: i64 = 1 << 20;
 
 pub(crate) fn run(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     folder: &Path,
     args: &TaskArgs,
 ) -> Result<ExitCode, Error> {
-    let done = find(context, output, &args.place).and_then(|remote| {
-        if output.dry_run && !reads(&args.verb) {
-            return dry(&remote, &args.verb);
+    let done = find_server(context, output, &args.place).and_then(|remote| {
+        if output.dry_run && !is_read_only(&args.verb) {
+            return print_dry_run(&remote, &args.verb);
         }
-        carry_out(&remote, folder, &args.verb)
+        run_verb(&remote, folder, &args.verb)
     });
     Ok(done.unwrap_or_else(|code| code))
 }
 
 /// True if a verb changes nothing.
-fn reads(verb: &TaskVerb) -> bool {
+fn is_read_only(verb: &TaskVerb) -> bool {
     matches!(
         verb,
         TaskVerb::List { .. }
@@ -63,7 +63,7 @@ fn reads(verb: &TaskVerb) -> bool {
 }
 
 /// Prints what a verb would request for its task; sends nothing that changes the task.
-fn dry(remote: &Remote<'_>, verb: &TaskVerb) -> Told<ExitCode> {
+fn print_dry_run(remote: &RemoteServer<'_>, verb: &TaskVerb) -> RemoteResult<ExitCode> {
     let (given, action) = match verb {
         TaskVerb::Submit(one) => (&one.task, "submit"),
         TaskVerb::Cancel(one) => (&one.task, "cancel"),
@@ -99,7 +99,9 @@ fn dry(remote: &Remote<'_>, verb: &TaskVerb) -> Told<ExitCode> {
         | TaskVerb::Sayings(_)
         | TaskVerb::Rule(_) => {
             let said = TaskOutput::WouldMakeTask.say(remote.output.lang);
-            remote.output.done(json!({ "action": "new" }), &[said]);
+            remote
+                .output
+                .print_outcome(json!({ "action": "new" }), &[said]);
             return Ok(ExitCode::SUCCESS);
         }
     };
@@ -111,17 +113,19 @@ fn dry(remote: &Remote<'_>, verb: &TaskVerb) -> Told<ExitCode> {
     };
     let line = would.say(remote.output.lang);
     let body = json!({ "action": action, "id": given, "allowedActions": allowed });
-    remote.output.done(body, &[line]);
+    remote.output.print_outcome(body, &[line]);
     Ok(ExitCode::SUCCESS)
 }
 
-fn carry_out(remote: &Remote<'_>, folder: &Path, verb: &TaskVerb) -> Told<ExitCode> {
+fn run_verb(remote: &RemoteServer<'_>, folder: &Path, verb: &TaskVerb) -> RemoteResult<ExitCode> {
     let simple = |given: &str, request: fn(&str) -> TypedRequest<Task>| {
-        let task = remote.task(given)?;
-        decided(remote, &request(&task))
+        let task = remote.resolve_task(given)?;
+        send_decision(remote, &request(&task))
     };
     match verb {
-        TaskVerb::New(new) => made(remote, &create_task(&new_body(remote, folder, new)?)),
+        TaskVerb::New(new) => {
+            create_and_print(remote, &create_task(&new_body(remote, folder, new)?))
+        }
         TaskVerb::List {
             status,
             task_type,
@@ -136,10 +140,10 @@ fn carry_out(remote: &Remote<'_>, folder: &Path, verb: &TaskVerb) -> Told<ExitCo
                 limit: Some(PAGE_ITEMS),
                 cursor: None,
             };
-            task_view::list(remote, &list_tasks(&query))
+            task_view::print_tasks(remote, &list_tasks(&query))
         }
-        TaskVerb::Show(one) => task_view::show(remote, &remote.task(&one.task)?),
-        TaskVerb::Inbox => task_view::inbox(remote),
+        TaskVerb::Show(one) => task_view::print_task(remote, &remote.resolve_task(&one.task)?),
+        TaskVerb::Inbox => task_view::print_inbox(remote),
         TaskVerb::Submit(one) => simple(&one.task, submit_task),
         TaskVerb::Cancel(one) => simple(&one.task, cancel_task),
         TaskVerb::Pause(one) => simple(&one.task, pause_task),
@@ -148,59 +152,63 @@ fn carry_out(remote: &Remote<'_>, folder: &Path, verb: &TaskVerb) -> Told<ExitCo
         TaskVerb::Checkpoint(one) => simple(&one.task, create_checkpoint),
         TaskVerb::Interrupt(one) => simple(&one.task, interrupt_agent),
         TaskVerb::Retry(one) => {
-            let task = remote.task(&one.task)?;
-            made(remote, &retry_task(&task))
+            let task = remote.resolve_task(&one.task)?;
+            create_and_print(remote, &retry_task(&task))
         }
         TaskVerb::Delete(one) => {
-            let task = remote.task(&one.task)?;
+            let task = remote.resolve_task(&one.task)?;
             remote.fetch(&delete_task(&task).request)?;
             let line = format!("✓ {task} {}", TaskOutput::Removed.say(remote.output.lang));
             remote
                 .output
-                .done(json!({ "id": task, "deleted": true }), &[line]);
+                .print_outcome(json!({ "id": task, "deleted": true }), &[line]);
             Ok(ExitCode::SUCCESS)
         }
         TaskVerb::Approve { task, comment } => {
             let comment = comment.clone();
-            let task = remote.task(task)?;
-            decided(remote, &approve_task(&task, &Approval { comment }))
+            let task = remote.resolve_task(task)?;
+            send_decision(remote, &approve_task(&task, &Approval { comment }))
         }
         TaskVerb::RequestChanges { task, feedback } => {
             let request = ChangeRequest {
                 feedback: feedback.clone(),
                 comments: Vec::new(),
             };
-            let task = remote.task(task)?;
-            decided(remote, &request_task_changes(&task, &request))
+            let task = remote.resolve_task(task)?;
+            send_decision(remote, &request_task_changes(&task, &request))
         }
         TaskVerb::Answer { id, text } => {
             let answer = text.clone();
-            let question = remote.question(id)?;
-            decided(
+            let question = remote.resolve_question(id)?;
+            send_decision(
                 remote,
                 &answer_question(&question, &AnswerRequest { answer }),
             )
         }
-        TaskVerb::Skip { id } => decided(remote, &skip_question(&remote.question(id)?)),
+        TaskVerb::Skip { id } => {
+            send_decision(remote, &skip_question(&remote.resolve_question(id)?))
+        }
         TaskVerb::Provide { id, name } => {
-            let needed = remote.needed(id, name.as_deref())?;
-            let value = value(remote.output)?;
-            decided(
+            let needed = remote.resolve_dependency(id, name.as_deref())?;
+            let value = read_secret_value(remote.output)?;
+            send_decision(
                 remote,
                 &provide_dependency(&needed, &ProvideRequest { value }),
             )
         }
         TaskVerb::Reject { id, reason } => {
             let reason = reason.clone();
-            let needed = remote.needed(id, None)?;
-            decided(
+            let needed = remote.resolve_dependency(id, None)?;
+            send_decision(
                 remote,
                 &reject_dependency(&needed, &RejectRequest { reason }),
             )
         }
-        TaskVerb::Permit { ids } => task_permits::decide(remote, ids, None),
-        TaskVerb::Deny { ids, reason } => task_permits::decide(remote, ids, Some(reason)),
-        TaskVerb::Rule(verb) => task_permits::rule(remote, verb),
+        TaskVerb::Permit { ids } => task_permits::decide_permissions(remote, ids, None),
+        TaskVerb::Deny { ids, reason } => {
+            task_permits::decide_permissions(remote, ids, Some(reason))
+        }
+        TaskVerb::Rule(verb) => task_permits::run_rule_verb(remote, verb),
         TaskVerb::Logs {
             task,
             follow,
@@ -208,19 +216,23 @@ fn carry_out(remote: &Remote<'_>, folder: &Path, verb: &TaskVerb) -> Told<ExitCo
             raw,
         } => {
             let mut filter = (!raw).then(TerminalFilter::default);
-            let done = logs(remote, task, *follow, *last, &mut filter);
+            let done = print_logs(remote, task, *follow, *last, &mut filter);
             if let Some(filter) = &mut filter {
-                remote.output.raw(&filter.finish());
+                remote.output.print_raw(&filter.finish());
             }
             done
         }
-        TaskVerb::Watch => task_view::watch(remote),
-        TaskVerb::Transitions(one) => task_view::transitions(remote, &remote.task(&one.task)?),
-        TaskVerb::Checkpoints(one) => task_view::checkpoints(remote, &remote.task(&one.task)?),
+        TaskVerb::Watch => task_view::watch_tasks(remote),
+        TaskVerb::Transitions(one) => {
+            task_view::print_transitions(remote, &remote.resolve_task(&one.task)?)
+        }
+        TaskVerb::Checkpoints(one) => {
+            task_view::print_checkpoints(remote, &remote.resolve_task(&one.task)?)
+        }
         TaskVerb::Restore { task, checkpoint } => {
             let checkpoint_id = checkpoint.clone();
-            let task = remote.task(task)?;
-            decided(
+            let task = remote.resolve_task(task)?;
+            send_decision(
                 remote,
                 &restore_task(&task, &RestoreRequest { checkpoint_id }),
             )
@@ -236,41 +248,48 @@ fn carry_out(remote: &Remote<'_>, folder: &Path, verb: &TaskVerb) -> Told<ExitCo
                 instructions: message.clone(),
                 submit: Some(!draft),
             };
-            made(remote, &fork_checkpoint(checkpoint, &request))
+            create_and_print(remote, &fork_checkpoint(checkpoint, &request))
         }
-        TaskVerb::Artifacts { task, zip } => artifacts(remote, folder, task, zip.as_deref()),
+        TaskVerb::Artifacts { task, zip } => {
+            list_or_save_artifacts(remote, folder, task, zip.as_deref())
+        }
         TaskVerb::Say { task, text } => {
             let text = text.clone();
-            let task = remote.task(task)?;
+            let task = remote.resolve_task(task)?;
             said(remote, &say_to_agent(&task, &SayRequest { text }))
         }
         TaskVerb::Unsay { id } => said(remote, &withdraw_saying(id)),
-        TaskVerb::Sayings(one) => task_view::sayings(remote, &remote.task(&one.task)?),
+        TaskVerb::Sayings(one) => {
+            task_view::print_messages(remote, &remote.resolve_task(&one.task)?)
+        }
     }
 }
 
-fn said(remote: &Remote<'_>, request: &TypedRequest<Saying>) -> Told<ExitCode> {
+fn said(remote: &RemoteServer<'_>, request: &TypedRequest<Saying>) -> RemoteResult<ExitCode> {
     remote.done(request, |said| {
         vec![format!("✓ {}: {}", said.id, said.status.name())]
     })
 }
 
-fn new_body(remote: &Remote<'_>, folder: &Path, new: &NewArgs) -> Told<NewTask> {
+fn new_body(remote: &RemoteServer<'_>, folder: &Path, new: &NewTaskArgs) -> RemoteResult<NewTask> {
     let workspace = new.workspace.as_ref();
-    let depends_on = new.depends_on.iter().map(|given| remote.task(given));
+    let depends_on = new
+        .depends_on
+        .iter()
+        .map(|given| remote.resolve_task(given));
     Ok(NewTask {
         title: new.title.clone(),
         task_type: new.task_type.clone(),
         description: new.description.clone(),
         priority: new.priority.map(Priority::from).unwrap_or_default(),
-        depends_on: depends_on.collect::<Told<_>>()?,
+        depends_on: depends_on.collect::<RemoteResult<_>>()?,
         agent: new.agent.clone(),
         workspace: workspace.map(|it| folder.join(it).to_string_lossy().into_owned()),
         share_workspace: new.share_workspace,
         scheduled_for: new.at.clone(),
         label: new.label.clone(),
         budget: match &new.budget {
-            Some(text) => Some(budget(remote.output, text)?),
+            Some(text) => Some(parse_budget(remote.output, text)?),
             None => None,
         },
         submit: new.submit,
@@ -278,7 +297,7 @@ fn new_body(remote: &Remote<'_>, folder: &Path, new: &NewArgs) -> Told<NewTask> 
 }
 
 /// Parses `tokens=N,usd=N,minutes=N`.
-fn budget(output: &Output, text: &str) -> Told<Budget> {
+fn parse_budget(output: &CommandOutput, text: &str) -> RemoteResult<Budget> {
     let mut budget = Budget::default();
     for part in text.split(',') {
         let limit = part.split_once('=');
@@ -291,7 +310,7 @@ fn budget(output: &Output, text: &str) -> Told<Budget> {
         if !known {
             let part = part.to_owned();
             let message = TaskOutput::NoLimit { part }.say(output.lang);
-            return Err(output.told(
+            return Err(output.print_error_texts(
                 "bad_input",
                 &message,
                 "--budget tokens=100000,usd=5,minutes=30",
@@ -303,12 +322,18 @@ fn budget(output: &Output, text: &str) -> Told<Budget> {
 }
 
 /// Creates a task and prints its id, and nothing else.
-fn made(remote: &Remote<'_>, request: &TypedRequest<Task>) -> Told<ExitCode> {
+fn create_and_print(
+    remote: &RemoteServer<'_>,
+    request: &TypedRequest<Task>,
+) -> RemoteResult<ExitCode> {
     remote.done(request, |task| vec![task.id.clone()])
 }
 
 /// Sends a decision about a task and prints where the task stands.
-fn decided(remote: &Remote<'_>, request: &TypedRequest<Task>) -> Told<ExitCode> {
+fn send_decision(
+    remote: &RemoteServer<'_>,
+    request: &TypedRequest<Task>,
+) -> RemoteResult<ExitCode> {
     remote.done(request, |task| {
         let (status, agent) = (task.status.name(), task.agent_state.status.name());
         vec![format!("✓ {}: {status} ({agent})", task.id)]
@@ -317,7 +342,7 @@ fn decided(remote: &Remote<'_>, request: &TypedRequest<Task>) -> Told<ExitCode> 
 
 /// Reads a value from standard input, or asks for it without showing it. Never from the arguments:
 /// others can read those.
-fn value(output: &Output) -> Told<String> {
+fn read_secret_value(output: &CommandOutput) -> RemoteResult<String> {
     let mut text = String::new();
     let stdin = std::io::stdin();
     if stdin.is_terminal() {
@@ -326,7 +351,7 @@ fn value(output: &Output) -> Told<String> {
             "{}",
             TaskOutput::ValueUnseen.say(output.lang)
         );
-        let hidden = Hidden::new();
+        let hidden = HiddenInput::new();
         let read = stdin.read_line(&mut text);
         drop(hidden);
         let _ = writeln!(std::io::stderr());
@@ -345,30 +370,30 @@ fn value(output: &Output) -> Told<String> {
         true => {
             let message = TaskOutput::NoValue.say(output.lang);
             let hint = TaskOutput::ValueByInput.say(output.lang);
-            Err(output.told("bad_value", &message, &hint, 2))
+            Err(output.print_error_texts("bad_value", &message, &hint, 2))
         }
         false => Ok(value),
     }
 }
 
 /// Keeps what is typed from being shown until dropped.
-struct Hidden(Option<rustix::termios::Termios>);
+struct HiddenInput(Option<rustix::termios::Termios>);
 
-impl Hidden {
+impl HiddenInput {
     fn new() -> Self {
         use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
         let stdin = std::io::stdin();
         let Ok(before) = tcgetattr(&stdin) else {
-            return Hidden(None);
+            return HiddenInput(None);
         };
         let mut without = before.clone();
         without.local_modes.remove(LocalModes::ECHO);
         let _ = tcsetattr(&stdin, OptionalActions::Now, &without);
-        Hidden(Some(before))
+        HiddenInput(Some(before))
     }
 }
 
-impl Drop for Hidden {
+impl Drop for HiddenInput {
     fn drop(&mut self) {
         use rustix::termios::{OptionalActions, tcsetattr};
         if let Some(before) = &self.0 {
@@ -377,14 +402,14 @@ impl Drop for Hidden {
     }
 }
 
-fn logs(
-    remote: &Remote<'_>,
+fn print_logs(
+    remote: &RemoteServer<'_>,
     given: &str,
     follow: bool,
     last: Option<u32>,
     filter: &mut Option<TerminalFilter>,
-) -> Told<ExitCode> {
-    let task = remote.task(given)?;
+) -> RemoteResult<ExitCode> {
+    let task = remote.resolve_task(given)?;
     let mut offset = last.map_or(0, |last| -i64::from(last));
     loop {
         offset = print_from(remote, &task, offset, filter)?;
@@ -405,11 +430,11 @@ fn logs(
 /// Prints all output from an offset on, through a filter if there is one; returns the offset of its
 /// end.
 fn print_from(
-    remote: &Remote<'_>,
+    remote: &RemoteServer<'_>,
     task: &str,
     mut offset: i64,
     filter: &mut Option<TerminalFilter>,
-) -> Told<i64> {
+) -> RemoteResult<i64> {
     loop {
         let range = LogQuery {
             offset: Some(offset),
@@ -428,20 +453,20 @@ fn print_from(
             let from = next - i64::try_from(answer.body.len()).unwrap_or(0);
             remote
                 .output
-                .line(&json!({ "offset": from, "text": text }).to_string());
+                .print_line(&json!({ "offset": from, "text": text }).to_string());
         } else {
             let shown = match filter {
                 Some(filter) => filter.filter_chunk(&answer.body).into_bytes(),
                 None => answer.body,
             };
-            crate::output::printed(std::io::stdout().write_all(&shown));
-            crate::output::printed(std::io::stdout().flush());
+            crate::output::record_stdout_result(std::io::stdout().write_all(&shown));
+            crate::output::record_stdout_result(std::io::stdout().flush());
         }
         offset = next;
     }
 }
 
-fn is_over(remote: &Remote<'_>, task: &str) -> Told<bool> {
+fn is_over(remote: &RemoteServer<'_>, task: &str) -> RemoteResult<bool> {
     let task = remote.get(&get_task(task))?;
     Ok(matches!(
         task.status,
@@ -449,21 +474,21 @@ fn is_over(remote: &Remote<'_>, task: &str) -> Told<bool> {
     ))
 }
 
-fn artifacts(
-    remote: &Remote<'_>,
+fn list_or_save_artifacts(
+    remote: &RemoteServer<'_>,
     folder: &Path,
     given: &str,
     zip: Option<&Path>,
-) -> Told<ExitCode> {
-    let task = remote.task(given)?;
+) -> RemoteResult<ExitCode> {
+    let task = remote.resolve_task(given)?;
     let Some(zip) = zip else {
-        return task_view::artifacts(remote, &task);
+        return task_view::print_artifacts(remote, &task);
     };
     let bytes = remote.fetch(&get_artifacts_zip(&task).request)?.body;
     let path = folder.join(zip);
     write_new(remote.output, &path, &bytes)?;
     let shown = path.display().to_string();
-    remote.output.done(
+    remote.output.print_outcome(
         json!({ "path": shown, "bytes": bytes.len() }),
         &[format!("✓ {shown}")],
     );

@@ -1,6 +1,6 @@
 //! `bowline task permit`, `deny` and `rule`: tool calls that agents ask permission for.
 
-use super::remote::{Remote, Told};
+use super::remote::{RemoteResult, RemoteServer};
 use crate::args::task::RuleVerb;
 use bowline_engine::formats::rest::routes::{
     add_permission_rule, deny_tools, list_permission_rules, permit_tools, remove_permission_rule,
@@ -18,20 +18,20 @@ use std::process::ExitCode;
 
 /// Permits or denies the named permissions and all pending ones of named tasks: all of them, or
 /// none.
-pub(super) fn decide(
-    remote: &Remote<'_>,
+pub(super) fn decide_permissions(
+    remote: &RemoteServer<'_>,
     given: &[String],
     denied: Option<&String>,
-) -> Told<ExitCode> {
+) -> RemoteResult<ExitCode> {
     let mut ids: Vec<String> = Vec::new();
     for given in given {
         if given.starts_with("perm_") {
             ids.push(given.clone());
             continue;
         }
-        let waiting = remote.open_permissions(&remote.task(given)?)?;
+        let waiting = remote.open_permissions(&remote.resolve_task(given)?)?;
         if waiting.is_empty() {
-            return Err(remote.none(ServerThing::Permission, given));
+            return Err(remote.print_no_match(ServerThing::Permission, given));
         }
         ids.extend(waiting.into_iter().map(|it| it.id));
     }
@@ -50,12 +50,12 @@ pub(super) fn decide(
     })
 }
 
-pub(super) fn rule(remote: &Remote<'_>, verb: &RuleVerb) -> Told<ExitCode> {
+pub(super) fn run_rule_verb(remote: &RemoteServer<'_>, verb: &RuleVerb) -> RemoteResult<ExitCode> {
     let output = remote.output;
     match verb {
         RuleVerb::List => {
             return remote.done(&list_permission_rules(), |page| {
-                let mut lines: Vec<String> = page.items.iter().map(line).collect();
+                let mut lines: Vec<String> = page.items.iter().map(rule_line).collect();
                 if lines.is_empty() {
                     lines.push(TaskOutput::NoRules.say(output.lang));
                 }
@@ -74,7 +74,7 @@ pub(super) fn rule(remote: &Remote<'_>, verb: &RuleVerb) -> Told<ExitCode> {
                 let Some((name, pattern)) = given.split_once('=') else {
                     let text = given.clone();
                     let message = TaskOutput::BadField { text }.say(output.lang);
-                    return Err(output.told(
+                    return Err(output.print_error_texts(
                         "bad_input",
                         &message,
                         "--input 'command=cargo test*'",
@@ -84,7 +84,7 @@ pub(super) fn rule(remote: &Remote<'_>, verb: &RuleVerb) -> Told<ExitCode> {
                 fields.insert(name.to_owned(), pattern.to_owned());
             }
             let task_id = match task {
-                Some(task) => Some(remote.task(task)?),
+                Some(task) => Some(remote.resolve_task(task)?),
                 None => None,
             };
             let rule = NewPermissionRule {
@@ -113,24 +113,24 @@ pub(super) fn rule(remote: &Remote<'_>, verb: &RuleVerb) -> Told<ExitCode> {
                     let call = visible::escape_name(&format!("{} {}", it.tool, it.input));
                     format!("  {}  {:<9}  {call}", it.id, it.status.name())
                 }));
-                output.done(json, &lines);
+                output.print_outcome(json, &lines);
                 return Ok(ExitCode::SUCCESS);
             }
             return remote.done(&add_permission_rule(&rule), |made| {
-                vec![format!("✓ {}", line(made)), past]
+                vec![format!("✓ {}", rule_line(made)), past]
             });
         }
         RuleVerb::Remove { id } => {
             remote.fetch(&remove_permission_rule(id).request)?;
             let line = format!("✓ {id} {}", TaskOutput::Removed.say(output.lang));
-            output.done(json!({ "id": id, "deleted": true }), &[line]);
+            output.print_outcome(json!({ "id": id, "deleted": true }), &[line]);
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Formats a rule on one line.
-fn line(rule: &PermissionRule) -> String {
+fn rule_line(rule: &PermissionRule) -> String {
     let fields = rule.input.iter();
     let fields: Vec<String> = fields
         .map(|(name, pattern)| format!("{name}={pattern}"))

@@ -1,7 +1,7 @@
 //! The changes that a review is about, as `bowline task` prints them.
 
-use super::remote::Remote;
-use crate::output::Tone;
+use super::remote::RemoteServer;
+use crate::output::TextTone;
 use bowline_engine::formats::rest::routes::{DiffQuery, get_review_diff};
 use bowline_engine::formats::rest::{FileChange, FileDiff, sent_name};
 use bowline_engine::formats::visible;
@@ -19,7 +19,11 @@ pub(super) enum NamedFiles {
 }
 
 /// Returns lines about the changes: how many, which files, and in red that they cannot be shown.
-pub(super) fn change_lines(remote: &Remote<'_>, review: &str, named: NamedFiles) -> Vec<String> {
+pub(super) fn change_lines(
+    remote: &RemoteServer<'_>,
+    review: &str,
+    named: NamedFiles,
+) -> Vec<String> {
     let output = remote.output;
     let diff = match remote
         .client
@@ -28,10 +32,10 @@ pub(super) fn change_lines(remote: &Remote<'_>, review: &str, named: NamedFiles)
         Ok(diff) => diff,
         Err(RequestError::Refused { error, .. }) => {
             let told = format!("{}; {}", error.message, error.hint);
-            return vec![output.tone(Tone::Bad, &visible::escape_title(&told))];
+            return vec![output.colour_text(TextTone::Bad, &visible::escape_title(&told))];
         }
         Err(RequestError::Trouble(trouble)) => {
-            return vec![output.tone(Tone::Bad, &trouble.say(output.lang).0)];
+            return vec![output.colour_text(TextTone::Bad, &trouble.say(output.lang).0)];
         }
     };
     let changes = TaskOutput::Changes {
@@ -49,7 +53,7 @@ pub(super) fn change_lines(remote: &Remote<'_>, review: &str, named: NamedFiles)
         lines.push(match file.change {
             FileChange::Deleted => {
                 let deleted = TaskOutput::DeletedFile { path };
-                output.tone(Tone::Bad, &deleted.say(output.lang))
+                output.colour_text(TextTone::Bad, &deleted.say(output.lang))
             }
             change => {
                 let change = sent_name(&change);

@@ -1,9 +1,9 @@
 //! Text views of tasks, as people read them.
 
-use super::remote::{PAGE_ITEMS, Remote, Told};
+use super::remote::{PAGE_ITEMS, RemoteResult, RemoteServer};
 use super::task_review::{NamedFiles, change_lines};
-use super::task_words::{barred, barred_for_list, prose_lines};
-use crate::output::{Output, Tone};
+use super::task_words::{prose_lines, quote_lines, quote_lines_in_list};
+use crate::output::{CommandOutput, TextTone};
 use bowline_engine::formats::rest::routes::{
     EventQuery, PageQuery, TaskQuery, TypedRequest, events, get_agent, get_inbox, get_task,
     list_artifacts, list_checkpoints, list_reviews, list_sayings, list_tasks, list_transitions,
@@ -27,28 +27,28 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 const TITLE_WIDTH: usize = 36;
 
 /// Prints a page of a list: as it was sent in JSON mode, else `line` of each item, or `nothing`.
-fn paged<T: DeserializeOwned>(
-    remote: &Remote<'_>,
+fn print_page<T: DeserializeOwned>(
+    remote: &RemoteServer<'_>,
     request: &TypedRequest<Page<T>>,
     nothing: Option<TaskOutput>,
     line: impl Fn(&T) -> String,
-) -> Told<ExitCode> {
+) -> RemoteResult<ExitCode> {
     let output = remote.output;
     let json = remote.json(request)?;
     if output.json {
-        output.line(&json.to_string());
+        output.print_line(&json.to_string());
         return Ok(ExitCode::SUCCESS);
     }
     let items = remote.read::<Page<T>>(&json)?.items;
-    items.iter().for_each(|item| output.line(&line(item)));
+    items.iter().for_each(|item| output.print_line(&line(item)));
     if let Some(nothing) = nothing.filter(|_| items.is_empty()) {
-        output.line(&nothing.say(output.lang));
+        output.print_line(&nothing.say(output.lang));
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Pads a text to a width, or cuts it with `…`.
-fn fitted(text: &str, width: usize) -> String {
+fn fit_text(text: &str, width: usize) -> String {
     let (mark, room) = match text.width() > width {
         true => ("…", width - 1),
         false => ("", width),
@@ -68,17 +68,17 @@ fn fitted(text: &str, width: usize) -> String {
     out
 }
 
-fn tone(status: TaskStatus) -> Tone {
+fn status_tone(status: TaskStatus) -> TextTone {
     match status {
-        TaskStatus::Completed => Tone::Good,
-        TaskStatus::Failed => Tone::Bad,
-        TaskStatus::InProgress | TaskStatus::Review => Tone::Busy,
-        TaskStatus::Draft | TaskStatus::Pending => Tone::Faint,
+        TaskStatus::Completed => TextTone::Good,
+        TaskStatus::Failed => TextTone::Bad,
+        TaskStatus::InProgress | TaskStatus::Review => TextTone::Busy,
+        TaskStatus::Draft | TaskStatus::Pending => TextTone::Faint,
     }
 }
 
 /// Formats a task on one line.
-fn line(output: &Output, task: &Task) -> String {
+fn task_line(output: &CommandOutput, task: &Task) -> String {
     let agent = &task.agent_state;
     let mut note = match (agent.status, agent.paused_by) {
         (
@@ -100,11 +100,11 @@ fn line(output: &Output, task: &Task) -> String {
     };
     format!(
         "{}  {}  {:>5}  {}%  {}  {}",
-        fitted(&task.id, task.id.width().max(12)),
-        output.tone(tone(task.status), &fitted(task.status.name(), 11)),
+        fit_text(&task.id, task.id.width().max(12)),
+        output.colour_text(status_tone(task.status), &fit_text(task.status.name(), 11)),
         phase,
         task.progress,
-        fitted(&visible::escape_title(&task.title), TITLE_WIDTH),
+        fit_text(&visible::escape_title(&task.title), TITLE_WIDTH),
         note.trim_end(),
     )
     .trim_end()
@@ -116,9 +116,12 @@ fn given(text: &Option<String>) -> &str {
     text.as_deref().unwrap_or_default()
 }
 
-pub(super) fn list(remote: &Remote<'_>, request: &TypedRequest<Page<Task>>) -> Told<ExitCode> {
-    paged(remote, request, Some(TaskOutput::NoTasks), |task| {
-        line(remote.output, task)
+pub(super) fn print_tasks(
+    remote: &RemoteServer<'_>,
+    request: &TypedRequest<Page<Task>>,
+) -> RemoteResult<ExitCode> {
+    print_page(remote, request, Some(TaskOutput::NoTasks), |task| {
+        task_line(remote.output, task)
     })
 }
 
@@ -130,9 +133,9 @@ fn question_lines(question: &Question) -> Vec<String> {
     lines
 }
 
-pub(super) fn inbox(remote: &Remote<'_>) -> Told<ExitCode> {
+pub(super) fn print_inbox(remote: &RemoteServer<'_>) -> RemoteResult<ExitCode> {
     let output = remote.output;
-    paged(
+    print_page(
         remote,
         &get_inbox(),
         Some(TaskOutput::NothingWaits),
@@ -180,32 +183,32 @@ pub(super) fn inbox(remote: &Remote<'_>) -> Told<ExitCode> {
             let (kind, title) = (sent_name(&item.kind), visible::escape_title(&item.title));
             let agent = visible::escape_name(&item.agent);
             let mut lines = vec![format!("{kind}  {title}: {agent} {what}")];
-            lines.extend(barred_for_list(&words, output.lang, task));
+            lines.extend(quote_lines_in_list(&words, output.lang, task));
             if item.kind == InboxKind::Review {
                 let changes = change_lines(remote, &item.id, NamedFiles::Deleted);
                 lines.extend(changes.iter().map(|line| format!("    {line}")));
             }
-            lines.push(output.tone(Tone::Faint, &format!("    {next}")));
+            lines.push(output.colour_text(TextTone::Faint, &format!("    {next}")));
             lines.join("\n")
         },
     )
 }
 
-pub(super) fn show(remote: &Remote<'_>, id: &str) -> Told<ExitCode> {
+pub(super) fn print_task(remote: &RemoteServer<'_>, id: &str) -> RemoteResult<ExitCode> {
     let output = remote.output;
     let mut task_json = remote.json(&get_task(id))?;
     let agent_json = remote.json(&get_agent(id))?;
     if output.json {
         task_json["agentState"] = agent_json;
-        output.line(&task_json.to_string());
+        output.print_line(&task_json.to_string());
         return Ok(ExitCode::SUCCESS);
     }
     let task: Task = remote.read(&task_json)?;
     let agent: Agent = remote.read(&agent_json)?;
-    output.line(&line(output, &task));
+    output.print_line(&task_line(output, &task));
     let put = |what: TaskOutput, value: &str| {
         if !value.is_empty() {
-            output.line(&format!("  {}: {value}", what.say(output.lang)));
+            output.print_line(&format!("  {}: {value}", what.say(output.lang)));
         }
     };
     put(
@@ -240,7 +243,11 @@ pub(super) fn show(remote: &Remote<'_>, id: &str) -> Told<ExitCode> {
         let failure = visible::escape_title(&format!("{} {}", failure.code, failure.message));
         put(TaskOutput::Failed, failure.trim());
     }
-    let quote = |lines: &[String]| barred(lines).iter().for_each(|line| output.line(line));
+    let quote = |lines: &[String]| {
+        quote_lines(lines)
+            .iter()
+            .for_each(|line| output.print_line(line))
+    };
     for question in remote.open_questions(id)? {
         put(TaskOutput::Asks, &question.id);
         quote(&question_lines(&question));
@@ -262,14 +269,14 @@ pub(super) fn show(remote: &Remote<'_>, id: &str) -> Told<ExitCode> {
         let changes = change_lines(remote, &review.id, NamedFiles::All);
         changes
             .iter()
-            .for_each(|line| output.line(&format!("    {line}")));
+            .for_each(|line| output.print_line(&format!("    {line}")));
     }
     let allowed: Vec<&str> = task.allowed_actions.iter().map(|it| it.name()).collect();
     put(TaskOutput::AllowedNow, &allowed.join(", "));
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) fn transitions(remote: &Remote<'_>, task: &str) -> Told<ExitCode> {
+pub(super) fn print_transitions(remote: &RemoteServer<'_>, task: &str) -> RemoteResult<ExitCode> {
     let output = remote.output;
     let mut cursor = None;
     loop {
@@ -280,11 +287,11 @@ pub(super) fn transitions(remote: &Remote<'_>, task: &str) -> Told<ExitCode> {
         let page: Page<Value> = remote.read(&json)?;
         for item in &page.items {
             if output.json {
-                output.line(&item.to_string());
+                output.print_line(&item.to_string());
                 continue;
             }
             let it: Transition = remote.read(item)?;
-            output.line(&format!(
+            output.print_line(&format!(
                 "#{} {}  {:<5}  {} -> {}  {}",
                 it.sequence,
                 it.timestamp,
@@ -301,8 +308,8 @@ pub(super) fn transitions(remote: &Remote<'_>, task: &str) -> Told<ExitCode> {
     }
 }
 
-pub(super) fn checkpoints(remote: &Remote<'_>, task: &str) -> Told<ExitCode> {
-    paged(remote, &list_checkpoints(task), None, |it| {
+pub(super) fn print_checkpoints(remote: &RemoteServer<'_>, task: &str) -> RemoteResult<ExitCode> {
+    print_page(remote, &list_checkpoints(task), None, |it| {
         format!(
             "{}  {}  {}  {} {}%",
             it.id,
@@ -314,8 +321,8 @@ pub(super) fn checkpoints(remote: &Remote<'_>, task: &str) -> Told<ExitCode> {
     })
 }
 
-pub(super) fn sayings(remote: &Remote<'_>, task: &str) -> Told<ExitCode> {
-    paged(remote, &list_sayings(task), None, |it| {
+pub(super) fn print_messages(remote: &RemoteServer<'_>, task: &str) -> RemoteResult<ExitCode> {
+    print_page(remote, &list_sayings(task), None, |it| {
         format!(
             "{}  {}  {:<9}  {}",
             it.id,
@@ -326,8 +333,8 @@ pub(super) fn sayings(remote: &Remote<'_>, task: &str) -> Told<ExitCode> {
     })
 }
 
-pub(super) fn artifacts(remote: &Remote<'_>, task: &str) -> Told<ExitCode> {
-    paged(remote, &list_artifacts(task), None, |it| {
+pub(super) fn print_artifacts(remote: &RemoteServer<'_>, task: &str) -> RemoteResult<ExitCode> {
+    print_page(remote, &list_artifacts(task), None, |it| {
         let warn = match it.holds_secret {
             true => TaskOutput::HoldsSecret.say(remote.output.lang),
             false => String::new(),
@@ -338,7 +345,7 @@ pub(super) fn artifacts(remote: &Remote<'_>, task: &str) -> Told<ExitCode> {
 
 /// Draws a board of all tasks, again at every event. Without a terminal, prints one line of JSON or
 /// text per event.
-pub(super) fn watch(remote: &Remote<'_>) -> Told<ExitCode> {
+pub(super) fn watch_tasks(remote: &RemoteServer<'_>) -> RemoteResult<ExitCode> {
     let output = remote.output;
     let drawn = std::io::stdout().is_terminal() && !output.json;
     let mut since = None;
@@ -350,11 +357,11 @@ pub(super) fn watch(remote: &Remote<'_>) -> Told<ExitCode> {
             }))?;
             let mut board = String::from("\u{1b}[H\u{1b}[2J");
             for task in &page.items {
-                board.push_str(&line(output, task));
+                board.push_str(&task_line(output, task));
                 board.push('\n');
             }
-            crate::output::printed(std::io::stdout().write_all(board.as_bytes()));
-            crate::output::printed(std::io::stdout().flush());
+            crate::output::record_stdout_result(std::io::stdout().write_all(board.as_bytes()));
+            crate::output::record_stdout_result(std::io::stdout().flush());
         }
         let events = events(&EventQuery::default());
         let followed = remote.client.follow(&events, since, |name, id, data| {
@@ -369,12 +376,12 @@ pub(super) fn watch(remote: &Remote<'_>) -> Told<ExitCode> {
                 return true;
             }
             if output.json {
-                output.line(data);
+                output.print_line(data);
             } else if let Ok(event) = serde_json::from_str::<EventBody>(data) {
                 // Only a transition has a trigger.
                 let moved = Transition::deserialize(&event.data);
                 let trigger = moved.map_or_else(|_| String::new(), |moved| moved.trigger);
-                output.line(&format!(
+                output.print_line(&format!(
                     "{}  {}  {name} {}",
                     event.timestamp,
                     event.task_id,

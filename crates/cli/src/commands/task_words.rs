@@ -16,13 +16,13 @@ pub(super) fn prose_lines(text: &str) -> Vec<String> {
 }
 
 /// Puts a bar before each line.
-pub(super) fn barred(lines: &[String]) -> Vec<String> {
+pub(super) fn quote_lines(lines: &[String]) -> Vec<String> {
     lines.iter().map(|line| format!("    │ {line}")).collect()
 }
 
 /// Puts a bar before each line, up to the limits of a list; the rest is counted, with the command
 /// that shows it.
-pub(super) fn barred_for_list(lines: &[String], lang: Lang, task: &str) -> Vec<String> {
+pub(super) fn quote_lines_in_list(lines: &[String], lang: Lang, task: &str) -> Vec<String> {
     let mut room = LISTED_CHARACTERS_MAX;
     let mut shown = Vec::new();
     for line in lines.iter().take(LISTED_LINES_MAX) {
@@ -39,7 +39,7 @@ pub(super) fn barred_for_list(lines: &[String], lang: Lang, task: &str) -> Vec<S
         counts.sum()
     };
     let hidden = characters(lines) - characters(&shown);
-    let mut listed = barred(&shown);
+    let mut listed = quote_lines(&shown);
     if hidden > 0 || shown.len() < lines.len() {
         let rest = TaskOutput::HiddenRest {
             lines: lines.len() - shown.len(),
@@ -58,14 +58,17 @@ mod tests {
     #[test]
     fn a_list_counts_what_it_does_not_show() {
         let lines = prose_lines(&"long\n".repeat(LISTED_LINES_MAX + 3));
-        let listed = barred_for_list(&lines, Lang::En, "task_1");
+        let listed = quote_lines_in_list(&lines, Lang::En, "task_1");
         assert_eq!(listed.len(), LISTED_LINES_MAX + 1);
         let last = listed.last().map(String::as_str);
         let told = "    +3 lines, +12 characters: bowline task show task_1";
         assert_eq!(last, Some(told));
-        assert_eq!(barred_for_list(&lines[..2], Lang::En, "task_1").len(), 2);
+        assert_eq!(
+            quote_lines_in_list(&lines[..2], Lang::En, "task_1").len(),
+            2
+        );
         let wide = ["x".repeat(LISTED_CHARACTERS_MAX + 5)];
-        let listed = barred_for_list(&wide, Lang::En, "task_1");
+        let listed = quote_lines_in_list(&wide, Lang::En, "task_1");
         let told = "    +0 lines, +5 characters: bowline task show task_1";
         assert_eq!(listed.last().map(String::as_str), Some(told));
     }

@@ -1,8 +1,8 @@
 //! `bowline thinking`.
 
 use crate::args::{FeedbackVerb, ThinkingArgs, ThinkingVerb};
-use crate::commands::{here, named_folder, runs, thinking_board};
-use crate::output::{Output, Tone};
+use crate::commands::{resolve_dir_option, runs, status, thinking_board};
+use crate::output::{CommandOutput, TextTone};
 use bowline_engine::files::ChangeOutcome;
 use bowline_engine::formats::engagement;
 use bowline_engine::kinds::FileKind;
@@ -18,26 +18,29 @@ use std::process::ExitCode;
 
 pub(crate) fn run(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     folder: &Path,
     args: &ThinkingArgs,
 ) -> Result<ExitCode, Error> {
     let run = ThinkingRun::in_folder(context, &task_folder(context, folder, args)?);
-    let told =
-        |changed: ChangeOutcome<_>, did: Confirmation| Ok(output.changed(context, &changed, &did));
+    let told = |changed: ChangeOutcome<_>, did: Confirmation| {
+        Ok(output.print_change(context, &changed, &did))
+    };
     match &args.verb {
         ThinkingVerb::New { id, title, goal } => {
             let title = title.as_ref().unwrap_or(id);
-            let given = goal.clone().or_else(|| output.ask(&OutputNote::AskGoal));
+            let given = goal
+                .clone()
+                .or_else(|| output.ask_person(&OutputNote::AskGoal));
             let goal = given.unwrap_or_default();
             let changed = run.create_run(context, id, title, goal.trim())?;
-            let code = output.changed(
+            let code = output.print_change(
                 context,
                 &changed,
                 &Confirmation::ThinkingCreated { id: id.clone() },
             );
             if goal.trim().is_empty() && !output.json {
-                output.remark(Label::Note, &OutputNote::NoGoal);
+                output.print_remark(Label::Note, &OutputNote::NoGoal);
             }
             Ok(code)
         }
@@ -55,7 +58,7 @@ pub(crate) fn run(
             told(changed, Confirmation::OutputsRecorded { stage })
         }
         ThinkingVerb::Complete { stage, outputs } => {
-            let (stage, outputs) = completed(*stage, outputs)?;
+            let (stage, outputs) = stage_and_outputs(*stage, outputs)?;
             let changed = run.complete_stage(context, stage, outputs)?;
             let minutes = changed.state.stage(stage).duration_minutes.unwrap_or(0);
             let stage = stage.name();
@@ -80,7 +83,7 @@ pub(crate) fn run(
             told(changed, did)
         }
         ThinkingVerb::Evaluate { scores } => {
-            let changed = run.evaluate_work(context, &pairs(scores)?)?;
+            let changed = run.evaluate_work(context, &parse_pairs(scores)?)?;
             let evaluation = &changed.state.evaluation;
             let open = evaluation.scores.iter().filter(|one| one.value.is_none());
             let open: Vec<&str> = open.map(|one| one.name.as_str()).collect();
@@ -95,30 +98,30 @@ pub(crate) fn run(
             told(changed, did)
         }
         ThinkingVerb::Quality { metrics } => told(
-            run.record_metrics(context, &pairs(metrics)?)?,
+            run.record_metrics(context, &parse_pairs(metrics)?)?,
             Confirmation::QualityRecorded,
         ),
         ThinkingVerb::Feedback(verb) => {
-            let (changed, did) = feedback(context, folder, &run, verb)?;
+            let (changed, did) = run_feedback_verb(context, folder, &run, verb)?;
             told(changed, did)
         }
         ThinkingVerb::Run { agent, stage } => {
-            runs::thinking(context, output, &run, agent.as_ref(), *stage)
+            runs::run_thinking(context, output, &run, agent.as_ref(), *stage)
         }
         ThinkingVerb::Status { all: true } => {
-            let start = args.dir.as_ref().map(|dir| named_folder(folder, dir));
+            let start = args.dir.as_ref().map(|dir| resolve_dir_option(folder, dir));
             let start = start.unwrap_or_else(|| Ok(folder.to_owned()))?;
-            thinking_board::show(context, output, &start)
+            thinking_board::print_board(context, output, &start)
         }
         ThinkingVerb::Status { all: false } => {
-            here::status_of(context, output, &run.file().read_view(context)?)
+            status::print_view(context, output, &run.file().read_view(context)?)
         }
     }
 }
 
 fn task_folder(context: &Context, folder: &Path, args: &ThinkingArgs) -> Result<PathBuf, Error> {
     match (&args.dir, &args.verb) {
-        (Some(dir), _) => named_folder(folder, dir),
+        (Some(dir), _) => resolve_dir_option(folder, dir),
         (None, ThinkingVerb::New { .. }) => Ok(folder.to_owned()),
         (None, _) => {
             let path = workspace::locate_file(context, FileKind::Thinking, folder);
@@ -129,7 +132,7 @@ fn task_folder(context: &Context, folder: &Path, args: &ThinkingArgs) -> Result<
 }
 
 /// Returns the stage and the outputs; a stage behind `--output PATH` is not taken for a path.
-fn completed(
+fn stage_and_outputs(
     stage: Option<ThinkingStage>,
     outputs: &[String],
 ) -> Result<(ThinkingStage, &[String]), Error> {
@@ -144,7 +147,7 @@ fn completed(
     })
 }
 
-fn feedback(
+fn run_feedback_verb(
     context: &Context,
     folder: &Path,
     run: &ThinkingRun,
@@ -160,7 +163,8 @@ fn feedback(
             stages,
         } => {
             let from = from.as_ref().map(|path| folder.join(path));
-            let mut execution = execution(metric.as_deref(), target.as_deref(), from.as_deref())?;
+            let mut execution =
+                read_execution(metric.as_deref(), target.as_deref(), from.as_deref())?;
             execution.learnings.extend(learnings.iter().cloned());
             execution.improvements.extend(improvements.iter().cloned());
             execution.stages.clone_from(stages);
@@ -178,14 +182,14 @@ fn feedback(
 
 /// Reads the result of an execution from the command line, from a file, or from a file with options
 /// on top.
-fn execution(
+fn read_execution(
     metric: Option<&str>,
     target: Option<&str>,
     from: Option<&Path>,
 ) -> Result<MeasuredOutcome, Error> {
-    let target = target.map(number).transpose()?;
+    let target = target.map(parse_number).transpose()?;
     let Some(path) = from else {
-        let (metric, actual) = pair(metric.unwrap_or_default())?;
+        let (metric, actual) = parse_pair(metric.unwrap_or_default())?;
         return Ok(MeasuredOutcome {
             metric,
             actual,
@@ -221,21 +225,21 @@ fn execution(
 }
 
 /// Returns lines with the title, goal, stages and results.
-pub(crate) fn overview(output: &Output, sheet: &ThinkingSheet) -> Vec<String> {
+pub(crate) fn thinking_overview(output: &CommandOutput, sheet: &ThinkingSheet) -> Vec<String> {
     let run = &sheet.run;
-    let title = here::one_line(&format!("{}  {}", sheet.task_id, sheet.title));
-    let title = output.tone(Tone::Strong, title.trim());
+    let title = status::one_line(&format!("{}  {}", sheet.task_id, sheet.title));
+    let title = output.colour_text(TextTone::Strong, title.trim());
     let percent = Some(run.progress_percentage());
-    let standing = here::standing(output, run.overall_status().name(), percent);
+    let standing = status::format_status(output, run.overall_status().name(), percent);
     let mut lines = vec![format!("{title}  {standing}")];
     let fact = |lines: &mut Vec<String>, label: Label, value: String| {
         if !value.is_empty() {
             lines.push(format!("{}: {value}", output.label(label)));
         }
     };
-    fact(&mut lines, Label::Goal, here::one_line(&sheet.goal));
+    fact(&mut lines, Label::Goal, status::one_line(&sheet.goal));
     lines.extend(ThinkingStage::ALL.map(|stage| stage_line(output, stage, run.stage(stage))));
-    lines.extend(lessons(output, run));
+    lines.extend(lesson_lines(output, run));
     let named = |numbers: Vec<(&str, Option<f64>)>| {
         let numbers = numbers.into_iter();
         let texts = numbers.filter_map(|(name, value)| Some(format!("{name} {}", value?)));
@@ -245,7 +249,7 @@ pub(crate) fn overview(output: &Output, sheet: &ThinkingSheet) -> Vec<String> {
     let scores = named(scores.map(|one| (one.name.as_str(), one.value)).collect());
     let weighted = run.evaluation.weighted.map(|score| format!("{score}  "));
     let scores = format!("{}{scores}", weighted.unwrap_or_default());
-    fact(&mut lines, Label::Score, here::one_line(&scores));
+    fact(&mut lines, Label::Score, status::one_line(&scores));
     let metrics = QualityMetric::ALL.map(|metric| (metric.name(), run.metrics.get(metric)));
     fact(&mut lines, Label::Quality, named(metrics.to_vec()));
     let achieved = run.feedback.goal_achievement.map(|value| value.to_string());
@@ -255,13 +259,13 @@ pub(crate) fn overview(output: &Output, sheet: &ThinkingSheet) -> Vec<String> {
 }
 
 /// Returns what earlier tasks learnt for the stage in progress, or the next one.
-fn lessons(output: &Output, run: &ThinkingRunState) -> Vec<String> {
+fn lesson_lines(output: &CommandOutput, run: &ThinkingRunState) -> Vec<String> {
     let open = |stage: &ThinkingStage| run.stage(*stage).status != StageStatus::Completed;
     let Some(stage) = ThinkingStage::ALL.into_iter().find(open) else {
         return Vec::new();
     };
     let lessons = run.feedback.lessons_for(stage);
-    let lessons = lessons.map(|(task, text)| here::one_line(&format!("  - {text} ({task})")));
+    let lessons = lessons.map(|(task, text)| status::one_line(&format!("  - {text} ({task})")));
     let mut lines: Vec<String> = lessons.collect();
     if !lines.is_empty() {
         let label = output.label(Label::LessonsFor {
@@ -272,12 +276,12 @@ fn lessons(output: &Output, run: &ThinkingRunState) -> Vec<String> {
     lines
 }
 
-fn stage_line(output: &Output, stage: ThinkingStage, state: &StageState) -> String {
+fn stage_line(output: &CommandOutput, stage: ThinkingStage, state: &StageState) -> String {
     let (mark, tone) = match state.status {
-        StageStatus::Completed => ("✓", Tone::Good),
-        StageStatus::InProgress => ("▶", Tone::Busy),
-        StageStatus::Failed => ("✗", Tone::Bad),
-        StageStatus::Pending => ("·", Tone::Faint),
+        StageStatus::Completed => ("✓", TextTone::Good),
+        StageStatus::InProgress => ("▶", TextTone::Busy),
+        StageStatus::Failed => ("✗", TextTone::Bad),
+        StageStatus::Pending => ("·", TextTone::Faint),
     };
     let mut facts = Vec::new();
     if let Some(count) = state.duration_minutes {
@@ -294,22 +298,22 @@ fn stage_line(output: &Output, stage: ThinkingStage, state: &StageState) -> Stri
         }));
     }
     if let Some(error) = &state.error {
-        facts.push(here::one_line(&error.message));
+        facts.push(status::one_line(&error.message));
     }
-    let status = here::status_word(output, state.status.name());
+    let status = status::status_word(output, state.status.name());
     let line = format!(
         "  {mark} {:<11} {}  {}",
         stage.name(),
-        here::pad(&status, 12),
+        status::pad_text(&status, 12),
         facts.join(" · ")
     );
-    output.tone(tone, line.trim_end())
+    output.colour_text(tone, line.trim_end())
 }
 
-fn pairs(texts: &[String]) -> Result<Vec<(String, f64)>, Error> {
+fn parse_pairs(texts: &[String]) -> Result<Vec<(String, f64)>, Error> {
     let mut pairs: Vec<(String, f64)> = Vec::new();
     for text in texts {
-        let (name, value) = pair(text)?;
+        let (name, value) = parse_pair(text)?;
         if pairs.iter().any(|(given, _)| *given == name) {
             return Err(Error::BadInput {
                 message: Wrong::GivenTwice { name },
@@ -321,16 +325,16 @@ fn pairs(texts: &[String]) -> Result<Vec<(String, f64)>, Error> {
     Ok(pairs)
 }
 
-fn pair(text: &str) -> Result<(String, f64), Error> {
+fn parse_pair(text: &str) -> Result<(String, f64), Error> {
     let (name, value) = text.split_once('=').ok_or_else(|| Error::BadInput {
         message: Wrong::NotNameValue { text: text.into() },
         hint: Advice::PairExample,
     })?;
-    Ok((name.trim().to_owned(), number(value)?))
+    Ok((name.trim().to_owned(), parse_number(value)?))
 }
 
 /// Parses a number; percent becomes a fraction.
-fn number(text: &str) -> Result<f64, Error> {
+fn parse_number(text: &str) -> Result<f64, Error> {
     engagement::parse_number(text).ok_or_else(|| Error::BadInput {
         message: Wrong::NotANumber { text: text.into() },
         hint: Advice::NumberExample,

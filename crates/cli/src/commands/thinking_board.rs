@@ -1,7 +1,7 @@
 //! `bowline thinking status --all`: every run below a folder, one line each.
 
-use crate::commands::here::{cut, duration, one_line, pad, status_word};
-use crate::output::{Output, Tone, exit_code};
+use crate::commands::status::{format_duration, one_line, pad_text, status_word, truncate_text};
+use crate::output::{CommandOutput, TextTone, exit_code};
 use bowline_engine::operations::thinking::{
     BoardRow, RunProgress, StageStatus, ThinkingBoard, ThinkingStage, read_board,
 };
@@ -15,7 +15,11 @@ use unicode_width::UnicodeWidthStr as _;
 /// Width of a task's id and title, in columns.
 const TASK_WIDTH_MAX: usize = 40;
 
-pub(crate) fn show(context: &Context, output: &Output, folder: &Path) -> Result<ExitCode, Error> {
+pub(crate) fn print_board(
+    context: &Context,
+    output: &CommandOutput,
+    folder: &Path,
+) -> Result<ExitCode, Error> {
     let board = read_board(context, folder);
     let mut code = ExitCode::SUCCESS;
     let broken = board
@@ -29,36 +33,36 @@ pub(crate) fn show(context: &Context, output: &Output, folder: &Path) -> Result<
         let runs: Vec<Value> = board
             .rows
             .into_iter()
-            .map(|row| as_json(context, output, row))
+            .map(|row| row_json(context, output, row))
             .collect();
         let body = json!({ "folder": folder, "runs": runs, "complete": board.complete });
-        output.line(&body.to_string());
+        output.print_line(&body.to_string());
         return Ok(code);
     }
     if board.rows.is_empty() {
-        output.line(&OutputNote::NoThinkingRuns.say(output.lang));
-        output.line("  bowline thinking new ID --title T --goal G");
+        output.print_line(&OutputNote::NoThinkingRuns.say(output.lang));
+        output.print_line("  bowline thinking new ID --title T --goal G");
     }
     for error in broken {
-        output.error(error);
+        output.print_error(error);
     }
-    table(context, output, &board);
+    print_table(context, output, &board);
     if !board.complete {
-        output.remark(Label::Note, &OutputNote::TooManyFolders);
+        output.print_remark(Label::Note, &OutputNote::TooManyFolders);
     }
     Ok(code)
 }
 
-fn table(context: &Context, output: &Output, board: &ThinkingBoard) {
+fn print_table(context: &Context, output: &CommandOutput, board: &ThinkingBoard) {
     let standings = board
         .rows
         .iter()
         .filter_map(|row| row.standing.as_ref().ok());
-    let lines: Vec<(Tone, [String; 8])> = standings
+    let lines: Vec<(TextTone, [String; 8])> = standings
         .map(|one| {
             (
-                tone(one.sheet.run.overall_status()),
-                cells(context, output, one),
+                status_tone(one.sheet.run.overall_status()),
+                row_cells(context, output, one),
             )
         })
         .collect();
@@ -86,23 +90,26 @@ fn table(context: &Context, output: &Output, board: &ThinkingBoard) {
         let padded = cells
             .iter()
             .zip(&widths)
-            .map(|(cell, &width)| pad(cell, width));
+            .map(|(cell, &width)| pad_text(cell, width));
         padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
-    output.line(&output.tone(Tone::Faint, &line(&head)));
+    output.print_line(&output.colour_text(TextTone::Faint, &line(&head)));
     for (tone, cells) in &lines {
-        output.line(&output.tone(*tone, &line(cells)));
+        output.print_line(&output.colour_text(*tone, &line(cells)));
     }
 }
 
-fn cells(context: &Context, output: &Output, one: &RunProgress) -> [String; 8] {
+fn row_cells(context: &Context, output: &CommandOutput, one: &RunProgress) -> [String; 8] {
     let run = &one.sheet.run;
     let task = format!("{}  {}", one.sheet.task_id, one.sheet.title);
     let next = advice::suggested_commands(context, &one.view);
     let dash = || "-".to_owned();
     [
-        cut(one_line(&task).trim(), TASK_WIDTH_MAX),
-        run.stages.iter().map(|stage| mark(stage.status)).collect(),
+        truncate_text(one_line(&task).trim(), TASK_WIDTH_MAX),
+        run.stages
+            .iter()
+            .map(|stage| status_mark(stage.status))
+            .collect(),
         format!("{}%", run.progress_percentage()),
         status_word(output, run.overall_status().name()),
         run.evaluation
@@ -110,12 +117,12 @@ fn cells(context: &Context, output: &Output, one: &RunProgress) -> [String; 8] {
             .map_or_else(dash, |score| score.to_string()),
         one.retries.to_string(),
         one.age_seconds
-            .map_or_else(dash, |seconds| duration(output, seconds)),
+            .map_or_else(dash, |seconds| format_duration(output, seconds)),
         next.into_iter().next().unwrap_or_else(dash),
     ]
 }
 
-fn as_json(context: &Context, output: &Output, row: BoardRow) -> Value {
+fn row_json(context: &Context, output: &CommandOutput, row: BoardRow) -> Value {
     let one = match row.standing {
         Ok(one) => one,
         Err(error) => return json!({ "path": row.path, "error": output.error_json(&error) }),
@@ -138,7 +145,7 @@ fn as_json(context: &Context, output: &Output, row: BoardRow) -> Value {
     })
 }
 
-fn mark(status: StageStatus) -> char {
+fn status_mark(status: StageStatus) -> char {
     match status {
         StageStatus::Pending => '·',
         StageStatus::InProgress => '▶',
@@ -147,11 +154,11 @@ fn mark(status: StageStatus) -> char {
     }
 }
 
-fn tone(status: StageStatus) -> Tone {
+fn status_tone(status: StageStatus) -> TextTone {
     match status {
-        StageStatus::Pending => Tone::Faint,
-        StageStatus::InProgress => Tone::Busy,
-        StageStatus::Completed => Tone::Good,
-        StageStatus::Failed => Tone::Bad,
+        StageStatus::Pending => TextTone::Faint,
+        StageStatus::InProgress => TextTone::Busy,
+        StageStatus::Completed => TextTone::Good,
+        StageStatus::Failed => TextTone::Bad,
     }
 }

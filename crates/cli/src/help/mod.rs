@@ -18,15 +18,15 @@ use std::ffi::OsString;
 const HELP: &str = "help";
 
 /// Returns the line of a command (path alone) or of a part of it, given its English text.
-type Say<'s> = dyn FnMut(&str, &str, &str) -> Option<&'static str> + 's;
+type LineTranslator<'s> = dyn FnMut(&str, &str, &str) -> Option<&'static str> + 's;
 
 /// Returns the help page that a command line asks for, if its language is not clap's own.
-pub(crate) fn page(arguments: &[OsString], lang: Lang) -> Option<String> {
+pub(crate) fn help_page(arguments: &[OsString], lang: Lang) -> Option<String> {
     match lang {
         Lang::En => return None,
         Lang::Ko => {}
     }
-    let error = command().try_get_matches_from(arguments).err()?;
+    let error = korean_command().try_get_matches_from(arguments).err()?;
     let is_page = matches!(
         error.kind(),
         ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
@@ -35,24 +35,24 @@ pub(crate) fn page(arguments: &[OsString], lang: Lang) -> Option<String> {
 }
 
 /// Builds the command line in Korean, for pages and completions; not for parsing values.
-pub(crate) fn command() -> Command {
+pub(crate) fn korean_command() -> Command {
     let lines: HashMap<_, _> = korean_help::help_lines().collect();
     let mut command = Cli::command();
     command.build();
-    translated(command, "", &mut |path, of, _| {
-        find(&lines, path, of).map(|(_, line)| line)
+    translate_command(command, "", &mut |path, of, _| {
+        find_line(&lines, path, of).map(|(_, line)| line)
     })
 }
 
 /// Finds the line of a command or of a part of it; a part is also looked up at the parent commands.
-fn find(
+fn find_line(
     lines: &HashMap<&'static str, &'static str>,
     path: &str,
     of: &str,
 ) -> Option<(String, &'static str)> {
     let mut path = path;
     loop {
-        let about = about(path, of);
+        let about = line_key(path, of);
         if let Some(line) = lines.get(about.as_str()) {
             return Some((about, line));
         }
@@ -64,7 +64,7 @@ fn find(
 }
 
 /// Builds the key of a line as the table of Korean lines writes it.
-fn about(path: &str, of: &str) -> String {
+fn line_key(path: &str, of: &str) -> String {
     match (path, of) {
         ("", "") => "bowline".to_owned(),
         ("", only) | (only, "") => only.to_owned(),
@@ -73,7 +73,7 @@ fn about(path: &str, of: &str) -> String {
 }
 
 /// Replaces every text of a command and its subcommands by what `say` returns.
-fn translated(command: Command, path: &str, say: &mut Say<'_>) -> Command {
+fn translate_command(command: Command, path: &str, say: &mut LineTranslator<'_>) -> Command {
     let own = match command.get_name() {
         HELP => HELP,
         _ => path,
@@ -82,21 +82,21 @@ fn translated(command: Command, path: &str, say: &mut Say<'_>) -> Command {
     let line = english.and_then(|english| say(own, "", &english));
     let long = command.get_long_about().is_some();
     let command = match line {
-        Some(line) if long => command.about(first(line)).long_about(line),
-        Some(line) => command.about(first(line)),
+        Some(line) if long => command.about(first_paragraph(line)).long_about(line),
+        Some(line) => command.about(first_paragraph(line)),
         None => command,
     };
-    let command = command.mut_args(|arg| argument(arg, path, say));
+    let command = command.mut_args(|arg| translate_argument(arg, path, say));
     command.mut_subcommands(|below| {
         let path = match below.get_name() {
             HELP => path.to_owned(),
-            name => about(path, name),
+            name => line_key(path, name),
         };
-        translated(below, &path, say)
+        translate_command(below, &path, say)
     })
 }
 
-fn argument(arg: Arg, path: &str, say: &mut Say<'_>) -> Arg {
+fn translate_argument(arg: Arg, path: &str, say: &mut LineTranslator<'_>) -> Arg {
     if arg.is_hide_set() {
         return arg;
     }
@@ -118,8 +118,8 @@ fn argument(arg: Arg, path: &str, say: &mut Say<'_>) -> Arg {
             }
         }
         (Some(short), long) => match (say(path, &name, &short), long) {
-            (Some(line), Some(_)) => arg.help(first(line)).long_help(line),
-            (Some(line), None) => arg.help(first(line)),
+            (Some(line), Some(_)) => arg.help(first_paragraph(line)).long_help(line),
+            (Some(line), None) => arg.help(first_paragraph(line)),
             (None, _) => arg,
         },
         (None, _) => arg,
@@ -140,6 +140,6 @@ fn argument(arg: Arg, path: &str, say: &mut Say<'_>) -> Arg {
 }
 
 /// Returns the first paragraph, which short pages and lists show.
-fn first(line: &'static str) -> &'static str {
+fn first_paragraph(line: &'static str) -> &'static str {
     line.split("\n\n").next().unwrap_or(line)
 }

@@ -17,10 +17,10 @@ fn every_line_of_help_is_in_korean() {
     let mut command = Cli::command();
     command.build();
     let walk = &mut |path: &str, of: &str, english: &str| {
-        let Some((key, line)) = find(&lines, path, of) else {
+        let Some((key, line)) = find_line(&lines, path, of) else {
             wrong.insert(format!(
                 "missing: \"{}\" => \"{english}\";",
-                about(path, of)
+                line_key(path, of)
             ));
             return None;
         };
@@ -28,14 +28,14 @@ fn every_line_of_help_is_in_korean() {
             .entry(key.clone())
             .or_insert_with(|| english.to_owned());
         if before != english {
-            let own = about(path, of);
+            let own = line_key(path, of);
             wrong.insert(format!(
                 "\"{key}\" is '{before}' and cannot be '{english}' too: give \"{own}\" a line"
             ));
         }
         Some(line)
     };
-    translated(command, "", walk);
+    translate_command(command, "", walk);
     let mut seen = BTreeSet::new();
     for (key, line) in korean_help::help_lines() {
         if !seen.insert(key) {
@@ -67,7 +67,7 @@ fn every_line_of_help_is_in_korean() {
 #[test]
 fn no_page_has_english_left() {
     for width in [40, 100] {
-        pages(command(), width, &mut |name, page| {
+        pages(korean_command(), width, &mut |name, page| {
             let page = korean_help::translate_frame(page);
             assert_eq!(english_in(&page), None, "{name} at {width}:\n{page}");
             for word in ["Usage", "Options", "default:", "ossible", "values:"] {
@@ -81,7 +81,7 @@ fn no_page_has_english_left() {
 fn the_page_of_a_command_line_is_found() {
     let asked = |line: &str| {
         let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-        page(&words, Lang::Ko)
+        help_page(&words, Lang::Ko)
     };
     for line in [
         "bowline --lang ko --help",
@@ -97,7 +97,7 @@ fn the_page_of_a_command_line_is_found() {
         assert_eq!(asked(line), None, "{line}");
     }
     let words = ["bowline", "--help"].map(OsString::from);
-    assert_eq!(page(&words, Lang::En), None);
+    assert_eq!(help_page(&words, Lang::En), None);
 }
 
 #[test]

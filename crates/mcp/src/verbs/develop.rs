@@ -1,11 +1,11 @@
 //! Verbs of develop runs.
 
-use crate::answer::{Done, No, changed, viewed};
+use crate::answer::{ToolError, ToolResult, answer_change, answer_view};
 use crate::arguments::ToolArguments;
 use crate::call::CallControl;
 use crate::session::{SessionRole, ToolSession};
-use crate::table::Kind::{self, Flag, Text, Texts};
-use crate::table::{Arg, Verb};
+use crate::table::ParameterType::{self, Flag, Text, Texts};
+use crate::table::{ToolParameter, ToolVerb};
 use bowline_engine::Error;
 use bowline_engine::develop::evidence::CommandObserver;
 use bowline_engine::files::ChangeOutcome;
@@ -33,173 +33,187 @@ pub(crate) const PHASES: &[&str] = &["DESIGN", "REVIEW", "IMPLEMENT"];
 /// The words of `Strategy`, and `auto`.
 pub(crate) const STRATEGIES: &[&str] = &["auto", "direct", "subagent", "agent-teams"];
 
-const GATE: Arg = Arg::need("gate", Kind::Word(GATES));
-const ID: Arg = Arg::need("id", Text);
+const GATE: ToolParameter = ToolParameter::required("gate", ParameterType::Word(GATES));
+const ID: ToolParameter = ToolParameter::required("id", Text);
 
-pub(crate) static VERBS: &[Verb] = &[
-    Verb::new(
+pub(crate) static VERBS: &[ToolVerb] = &[
+    ToolVerb::new(
         "develop_start",
         SessionRole::Agent,
         "Begin a develop run: DESIGN, REVIEW, IMPLEMENT, PR, DONE",
         &[
-            Arg::need("feature", Text),
-            Arg::may("fresh", Flag).of_person(),
+            ToolParameter::required("feature", Text),
+            ToolParameter::optional("fresh", Flag).for_person_only(),
         ],
-        start,
+        start_run,
     ),
-    Verb::new(
+    ToolVerb::new(
         "develop_review",
         SessionRole::Agent,
         "Enter REVIEW of the design",
         &[
-            Arg::may("checkpoints", Texts).about("ids in order"),
-            Arg::may("contract", Text).rare(),
+            ToolParameter::optional("checkpoints", Texts).with_description("ids in order"),
+            ToolParameter::optional("contract", Text).hide_from_list(),
         ],
-        review,
+        start_review,
     ),
-    Verb::new(
+    ToolVerb::new(
         "develop_gate_pass",
         SessionRole::Agent,
         "Open a gate; runs its sealed command as evidence",
         &[
             GATE,
-            Arg::may("run", Text).rare(),
-            Arg::may("by_hand", Text).of_person(),
+            ToolParameter::optional("run", Text).hide_from_list(),
+            ToolParameter::optional("by_hand", Text).for_person_only(),
         ],
         gate_pass,
     ),
-    Verb::new(
+    ToolVerb::new(
         "develop_implement",
         SessionRole::Agent,
         "Enter IMPLEMENT",
-        &[Arg::may("strategy", Kind::Word(STRATEGIES)).rare()],
-        implement,
+        &[ToolParameter::optional("strategy", ParameterType::Word(STRATEGIES)).hide_from_list()],
+        start_implementing,
     ),
-    Verb::new(
+    ToolVerb::new(
         "develop_checkpoint_start",
         SessionRole::Agent,
         "Begin a checkpoint",
-        &[ID, Arg::may("override", Text).of_person()],
+        &[
+            ID,
+            ToolParameter::optional("override", Text).for_person_only(),
+        ],
         checkpoint_start,
     ),
-    Verb::new(
+    ToolVerb::new(
         "develop_checkpoint_pass",
         SessionRole::Agent,
         "End it; a red command is a failed attempt of 3",
-        &[ID, Arg::may("run", Text).about("command as evidence")],
+        &[
+            ID,
+            ToolParameter::optional("run", Text).with_description("command as evidence"),
+        ],
         checkpoint_pass,
     ),
-    Verb::new(
+    ToolVerb::new(
         "develop_checkpoint_fail",
         SessionRole::Agent,
         "Count a failed attempt",
-        &[ID, Arg::may("class", Kind::Word(CLASSES)).rare()],
+        &[
+            ID,
+            ToolParameter::optional("class", ParameterType::Word(CLASSES)).hide_from_list(),
+        ],
         checkpoint_fail,
     ),
-    Verb::new(
+    ToolVerb::new(
         "develop_pr",
         SessionRole::Agent,
         "Enter PR",
         &[],
-        |desk, _| told(desk, &desk.develop_run().enter_pr(&desk.context)?),
+        |desk, _| answer_run(desk, &desk.develop_run().enter_pr(&desk.context)?),
     ),
-    Verb::new(
+    ToolVerb::new(
         "develop_done",
         SessionRole::Agent,
         "Enter DONE",
         &[],
-        |desk, _| told(desk, &desk.develop_run().finish_run(&desk.context)?),
+        |desk, _| answer_run(desk, &desk.develop_run().finish_run(&desk.context)?),
     ),
-    Verb::new(
+    ToolVerb::new(
         "develop_gate_reset",
         SessionRole::Agent,
         "Close a gate",
         &[GATE],
         |desk, given| {
-            told(
+            answer_run(
                 desk,
-                &desk.develop_run().gate_reset(&desk.context, gate(given))?,
+                &desk
+                    .develop_run()
+                    .gate_reset(&desk.context, gate_argument(given))?,
             )
         },
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "develop_back",
         SessionRole::Agent,
         "Go back to IMPLEMENT; to DESIGN and REVIEW goes a person",
-        &[Arg::need("phase", Kind::Word(PHASES))],
-        back,
+        &[ToolParameter::required(
+            "phase",
+            ParameterType::Word(PHASES),
+        )],
+        go_back,
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "develop_resume",
         SessionRole::ReadOnly,
         "Where the run stands and how to go on",
         &[],
-        status,
+        show_status,
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "develop_status",
         SessionRole::ReadOnly,
         "The run",
         &[],
-        status,
+        show_status,
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "develop_adopt",
         SessionRole::Agent,
         "Take a run over that Bowline did not start",
         &[],
-        |desk, _| told(desk, &desk.develop_run().adopt_run(&desk.context)?),
+        |desk, _| answer_run(desk, &desk.develop_run().adopt_run(&desk.context)?),
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "develop_seal",
         SessionRole::Person,
         "Seal the policy of the gates anew",
         &[],
         |desk, _| {
-            changed(
+            answer_change(
                 desk,
                 &desk.develop_run().seal_run(&desk.context)?,
                 json!({}),
             )
         },
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "develop_reset",
         SessionRole::Person,
         "Throw the run away",
         &[],
         |desk, _| {
-            changed(
+            answer_change(
                 desk,
                 &desk.develop_run().discard_run(&desk.context)?,
                 json!({}),
             )
         },
     )
-    .rare(),
+    .mark_rare(),
 ];
 
 /// Returns the gate; the table accepts no other word.
-fn gate(given: &ToolArguments) -> Gate {
+fn gate_argument(given: &ToolArguments) -> Gate {
     Gate::from_name(given.required_text("gate")).unwrap_or(Gate::ReviewCleanPass)
 }
 
-fn status(desk: &ToolSession, _: &ToolArguments) -> Done {
-    viewed(desk, &desk.develop_run().file().read_view(&desk.context)?)
+fn show_status(desk: &ToolSession, _: &ToolArguments) -> ToolResult {
+    answer_view(desk, &desk.develop_run().file().read_view(&desk.context)?)
 }
 
 /// Answers with a run after a transition: its phase, and its open gates.
-fn told(desk: &ToolSession, moved: &ChangeOutcome<Option<DevelopRunState>>) -> Done {
-    changed(desk, moved, facts(moved, None))
+fn answer_run(desk: &ToolSession, moved: &ChangeOutcome<Option<DevelopRunState>>) -> ToolResult {
+    answer_change(desk, moved, run_facts(moved, None))
 }
 
-fn facts(moved: &ChangeOutcome<Option<DevelopRunState>>, id: Option<&str>) -> Value {
+fn run_facts(moved: &ChangeOutcome<Option<DevelopRunState>>, id: Option<&str>) -> Value {
     let Some(run) = &moved.state else {
         return json!({});
     };
@@ -218,120 +232,120 @@ fn facts(moved: &ChangeOutcome<Option<DevelopRunState>>, id: Option<&str>) -> Va
     facts
 }
 
-fn start(desk: &ToolSession, given: &ToolArguments) -> Done {
+fn start_run(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
     let run = desk.develop_run();
     let begun = run.start_run(
         &desk.context,
         given.required_text("feature"),
         given.is_set("fresh"),
     )?;
-    changed(
+    answer_change(
         desk,
         &begun,
         json!({ "phase": DevelopPhase::Design.name() }),
     )
 }
 
-fn review(desk: &ToolSession, given: &ToolArguments) -> Done {
+fn start_review(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
     let contract = given.text("contract").map(|path| desk.resolve_path(path));
     let contract = contract.transpose()?;
     let (run, ids) = (desk.develop_run(), given.texts("checkpoints"));
     let moved = run.enter_review(&desk.context, &ids, contract.as_deref())?;
     let known = moved.state.iter().flat_map(|run| &run.checkpoints);
     let ids: Vec<&str> = known.map(|one| one.id.as_str()).collect();
-    let mut facts = facts(&moved, None);
+    let mut facts = run_facts(&moved, None);
     facts["checkpoints"] = json!(ids);
-    changed(desk, &moved, facts)
+    answer_change(desk, &moved, facts)
 }
 
-fn implement(desk: &ToolSession, given: &ToolArguments) -> Done {
+fn start_implementing(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
     let run = desk.develop_run();
     let moved = run.enter_implement(&desk.context, given.text("strategy"))?;
     let strategy = moved.state.as_ref().and_then(|run| run.strategy);
-    let mut facts = facts(&moved, None);
+    let mut facts = run_facts(&moved, None);
     facts["strategy"] = json!(strategy.map(|strategy| strategy.name()));
-    changed(desk, &moved, facts)
+    answer_change(desk, &moved, facts)
 }
 
-fn back(desk: &ToolSession, given: &ToolArguments) -> Done {
+fn go_back(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
     let phase =
         DevelopPhase::from_name(given.required_text("phase")).unwrap_or(DevelopPhase::Implement);
-    told(desk, &desk.develop_run().go_back(&desk.context, phase)?)
+    answer_run(desk, &desk.develop_run().go_back(&desk.context, phase)?)
 }
 
-fn gate_pass(desk: &ToolSession, given: &ToolArguments) -> Done {
+fn gate_pass(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
     let proof = GateProof {
         run: given.text("run"),
         by_hand: given.text("by_hand"),
     };
-    let heard = Heard::new(desk);
+    let heard = CommandMonitor::new(desk);
     let passed = desk
         .develop_run()
-        .gate_pass(&desk.context, gate(given), proof, &heard);
-    evidenced(desk, passed, &heard, None)
+        .gate_pass(&desk.context, gate_argument(given), proof, &heard);
+    answer_with_evidence(desk, passed, &heard, None)
 }
 
-fn checkpoint_start(desk: &ToolSession, given: &ToolArguments) -> Done {
+fn checkpoint_start(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
     let (run, id) = (desk.develop_run(), given.required_text("id"));
     let moved = run.checkpoint_start(&desk.context, id, given.text("override"))?;
-    changed(desk, &moved, facts(&moved, Some(id)))
+    answer_change(desk, &moved, run_facts(&moved, Some(id)))
 }
 
-fn checkpoint_pass(desk: &ToolSession, given: &ToolArguments) -> Done {
+fn checkpoint_pass(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
     let (run, id, heard) = (
         desk.develop_run(),
         given.required_text("id"),
-        Heard::new(desk),
+        CommandMonitor::new(desk),
     );
     let passed = run.checkpoint_pass(&desk.context, id, given.text("run"), &heard);
-    evidenced(desk, passed, &heard, Some(id))
+    answer_with_evidence(desk, passed, &heard, Some(id))
 }
 
-fn checkpoint_fail(desk: &ToolSession, given: &ToolArguments) -> Done {
+fn checkpoint_fail(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
     let class = given.text("class").and_then(FailureClass::from_name);
     let class = class.unwrap_or(FailureClass::LogicError);
     let (run, id) = (desk.develop_run(), given.required_text("id"));
     let moved = run.checkpoint_fail(&desk.context, id, class)?;
-    changed(desk, &moved, facts(&moved, Some(id)))
+    answer_change(desk, &moved, run_facts(&moved, Some(id)))
 }
 
 /// Answers with the result of a verb that runs commands; failed commands with the end of their
 /// output.
-fn evidenced(
+fn answer_with_evidence(
     desk: &ToolSession,
     passed: Result<PassOutcome, Error>,
-    heard: &Heard,
+    heard: &CommandMonitor,
     id: Option<&str>,
-) -> Done {
-    let seen = heard.told();
+) -> ToolResult {
+    let seen = heard.collected_evidence();
     match passed {
         Ok(passed) => {
-            let mut facts = facts(&passed.changed, id);
+            let mut facts = run_facts(&passed.changed, id);
             if !seen.is_null() {
                 facts["evidence"] = seen;
             }
-            changed(desk, &passed.changed, facts)
+            answer_change(desk, &passed.changed, facts)
         }
         Err(error) if seen.is_null() => Err(error.into()),
-        Err(error) => Err(No::Seen(Box::new(error), seen)),
+        Err(error) => Err(ToolError::WithEvidence(Box::new(error), seen)),
     }
 }
 
 /// Collects the evidence of commands, and reports progress while one runs.
-struct Heard {
+struct CommandMonitor {
     ended: Mutex<Vec<Value>>,
     call: CallControl,
 }
 
-impl Heard {
+impl CommandMonitor {
     fn new(desk: &ToolSession) -> Self {
-        Heard {
+        CommandMonitor {
             ended: Mutex::default(),
             call: desk.call.clone(),
         }
     }
 
-    fn told(&self) -> Value {
+    fn collected_evidence(&self) -> Value {
         let heard = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         match heard.is_empty() {
             true => Value::Null,
@@ -340,7 +354,7 @@ impl Heard {
     }
 }
 
-impl CommandObserver for Heard {
+impl CommandObserver for CommandMonitor {
     fn on_started(&self, _command: &str) {}
 
     fn on_tick(&self, command: &str, elapsed: Duration) {

@@ -1,10 +1,10 @@
 //! Verbs of the agents' memory.
 
-use crate::answer::{Done, No, changed, viewed};
+use crate::answer::{ToolError, ToolResult, answer_change, answer_view};
 use crate::arguments::ToolArguments;
 use crate::session::{SessionRole, ToolSession};
-use crate::table::Kind::{self, Any, Flag, Float, Number, Object, Objects, Text, Texts};
-use crate::table::{Arg, Verb};
+use crate::table::ParameterType::{self, Any, Flag, Float, Number, Object, Objects, Text, Texts};
+use crate::table::{ToolParameter, ToolVerb};
 use bowline_engine::Error;
 use bowline_engine::files::ChangeOutcome;
 use bowline_engine::operations::memory::{
@@ -26,26 +26,27 @@ pub(crate) const FAILURES: &[&str] = &[
 /// The words of [`TaskResult`].
 pub(crate) const RESULTS: &[&str] = &["success", "failure", "partial"];
 
-const STEP: Arg = Arg::need("id", Number);
+const STEP: ToolParameter = ToolParameter::required("id", Number);
 /// Not `path`: clients and hooks take that for a file.
-const KEY: Arg = Arg::need("key", Text);
-const VALUE: Arg = Arg::need("value", Any(&[Text, Float, Flag, Object, Texts]));
-const NAME: Arg = Arg::need("name", Text);
+const KEY: ToolParameter = ToolParameter::required("key", Text);
+const VALUE: ToolParameter =
+    ToolParameter::required("value", Any(&[Text, Float, Flag, Object, Texts]));
+const NAME: ToolParameter = ToolParameter::required("name", Text);
 
-pub(crate) static VERBS: &[Verb] = &[
-    Verb::new(
+pub(crate) static VERBS: &[ToolVerb] = &[
+    ToolVerb::new(
         "memory_task_new",
         SessionRole::Agent,
         "Begin a task with a plan, or queue it",
         &[
             NAME,
-            Arg::need("goal", Text),
-            Arg::may("criteria", Texts).rare(),
-            Arg::may("steps", Objects).about("{name, agent, deps: [1]}"),
+            ToolParameter::required("goal", Text),
+            ToolParameter::optional("criteria", Texts).hide_from_list(),
+            ToolParameter::optional("steps", Objects).with_description("{name, agent, deps: [1]}"),
         ],
         task_new,
     ),
-    Verb::new(
+    ToolVerb::new(
         "memory_step_start",
         SessionRole::Agent,
         "Begin a step, or retry it",
@@ -54,48 +55,48 @@ pub(crate) static VERBS: &[Verb] = &[
             let moved = desk
                 .memory_folder()
                 .step_start(&desk.context, given.required_id("id"))?;
-            on_step(desk, &moved)
+            answer_step(desk, &moved)
         },
     ),
-    Verb::new(
+    ToolVerb::new(
         "memory_step_complete",
         SessionRole::Agent,
         "End a step",
         &[
             STEP,
-            Arg::may("output", Any(&[Text, Object])),
-            Arg::may("artifacts", Texts).rare(),
+            ToolParameter::optional("output", Any(&[Text, Object])),
+            ToolParameter::optional("artifacts", Texts).hide_from_list(),
         ],
         step_complete,
     ),
-    Verb::new(
+    ToolVerb::new(
         "memory_step_fail",
         SessionRole::Agent,
         "Say that a step failed",
         &[
             STEP,
-            Arg::need("type", Kind::Word(FAILURES)),
-            Arg::need("message", Text),
+            ToolParameter::required("type", ParameterType::Word(FAILURES)),
+            ToolParameter::required("message", Text),
         ],
         step_fail,
     ),
-    Verb::new(
+    ToolVerb::new(
         "memory_task_finish",
         SessionRole::Agent,
         "Move the task to history, with its lessons",
         &[
-            Arg::may("result", Kind::Word(RESULTS)).rare(),
-            Arg::may("summary", Text),
-            Arg::may("lessons", Texts),
-            Arg::may("tokens", Number).rare(),
+            ToolParameter::optional("result", ParameterType::Word(RESULTS)).hide_from_list(),
+            ToolParameter::optional("summary", Text),
+            ToolParameter::optional("lessons", Texts),
+            ToolParameter::optional("tokens", Number).hide_from_list(),
         ],
         task_finish,
     ),
-    Verb::new(
+    ToolVerb::new(
         "memory_context_get",
         SessionRole::ReadOnly,
         "A value all agents share",
-        &[KEY.about("shared_data.…")],
+        &[KEY.with_description("shared_data.…")],
         |desk, given| {
             let value = desk
                 .memory_folder()
@@ -103,19 +104,22 @@ pub(crate) static VERBS: &[Verb] = &[
             Ok(json!({ "key": given.required_text("key"), "value": value }))
         },
     ),
-    Verb::new(
+    ToolVerb::new(
         "memory_context_set",
         SessionRole::Agent,
         "Set it",
         &[KEY, VALUE],
         |desk, given| {
             let memory = desk.memory_folder();
-            let moved =
-                memory.context_set(&desk.context, given.required_text("key"), value(given))?;
-            changed(desk, &moved, json!({}))
+            let moved = memory.context_set(
+                &desk.context,
+                given.required_text("key"),
+                value_argument(given),
+            )?;
+            answer_change(desk, &moved, json!({}))
         },
     ),
-    Verb::new(
+    ToolVerb::new(
         "memory_init",
         SessionRole::Agent,
         "Make the memory folder",
@@ -126,109 +130,112 @@ pub(crate) static VERBS: &[Verb] = &[
             Ok(json!({ "created": made }))
         },
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "memory_task_pause",
         SessionRole::Agent,
         "Pause the task",
         &[],
         |desk, _| {
-            changed(
+            answer_change(
                 desk,
                 &desk.memory_folder().task_pause(&desk.context)?,
                 json!({}),
             )
         },
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "memory_task_resume",
         SessionRole::Agent,
         "Go on with it",
         &[],
         |desk, _| {
-            changed(
+            answer_change(
                 desk,
                 &desk.memory_folder().task_resume(&desk.context)?,
                 json!({}),
             )
         },
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "memory_task_cancel",
         SessionRole::Agent,
         "Give the task up",
         &[],
         |desk, _| {
-            changed(
+            answer_change(
                 desk,
                 &desk.memory_folder().task_cancel(&desk.context)?,
                 json!({}),
             )
         },
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "memory_task_recover",
         SessionRole::Person,
         "Reopen the step that failed for good",
-        &[Arg::may("reason", Text)],
+        &[ToolParameter::optional("reason", Text)],
         |desk, given| {
             let memory = desk.memory_folder();
             let moved = memory.task_recover(&desk.context, given.text("reason"))?;
-            changed(desk, &moved, json!({}))
+            answer_change(desk, &moved, json!({}))
         },
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "memory_task_drop",
         SessionRole::Agent,
         "Take a queued task out of the queue",
-        &[Arg::need("id", Text)],
+        &[ToolParameter::required("id", Text)],
         |desk, given| {
             let moved = desk
                 .memory_folder()
                 .task_drop(&desk.context, given.required_text("id"))?;
             let facts = json!({ "id": moved.state });
-            changed(desk, &moved, facts)
+            answer_change(desk, &moved, facts)
         },
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "memory_step_add",
         SessionRole::Agent,
         "Add a step to the plan",
         &[
             NAME,
-            Arg::may("agent", Text),
-            Arg::may("cluster", Text),
-            Arg::may("deps", Any(&[Number])).about("[id]"),
+            ToolParameter::optional("agent", Text),
+            ToolParameter::optional("cluster", Text),
+            ToolParameter::optional("deps", Any(&[Number])).with_description("[id]"),
         ],
         |desk, given| {
-            let step = new_step(&Value::Object(given.all_values().clone()))?;
-            changed(
+            let step = parse_step(&Value::Object(given.all_values().clone()))?;
+            answer_change(
                 desk,
                 &desk.memory_folder().step_add(&desk.context, step)?,
                 json!({}),
             )
         },
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "memory_context_append",
         SessionRole::Agent,
         "Add to a list of the shared context",
         &[KEY, VALUE],
         |desk, given| {
             let memory = desk.memory_folder();
-            let moved =
-                memory.context_append(&desk.context, given.required_text("key"), value(given))?;
-            changed(desk, &moved, json!({}))
+            let moved = memory.context_append(
+                &desk.context,
+                given.required_text("key"),
+                value_argument(given),
+            )?;
+            answer_change(desk, &moved, json!({}))
         },
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "memory_context_session_new",
         SessionRole::Agent,
         "Begin a new session",
@@ -236,11 +243,11 @@ pub(crate) static VERBS: &[Verb] = &[
         |desk, _| {
             let moved = desk.memory_folder().session_new(&desk.context)?;
             let facts = json!({ "id": moved.state });
-            changed(desk, &moved, facts)
+            answer_change(desk, &moved, facts)
         },
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "memory_agent_get",
         SessionRole::ReadOnly,
         "A value of an agent's own memory",
@@ -251,22 +258,22 @@ pub(crate) static VERBS: &[Verb] = &[
             Ok(json!({ "name": name, "key": key, "value": value }))
         },
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "memory_agent_set",
         SessionRole::Agent,
         "Set it",
         &[NAME, KEY, VALUE],
         |desk, given| {
             let (name, key) = (given.required_text("name"), given.required_text("key"));
-            let moved = desk
-                .memory_folder()
-                .agent_set(&desk.context, name, key, value(given))?;
-            changed(desk, &moved, json!({}))
+            let moved =
+                desk.memory_folder()
+                    .agent_set(&desk.context, name, key, value_argument(given))?;
+            answer_change(desk, &moved, json!({}))
         },
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "memory_agent_append",
         SessionRole::Agent,
         "Add to a list of an agent's own memory",
@@ -274,18 +281,18 @@ pub(crate) static VERBS: &[Verb] = &[
         |desk, given| {
             let (name, key) = (given.required_text("name"), given.required_text("key"));
             let memory = desk.memory_folder();
-            let moved = memory.agent_append(&desk.context, name, key, value(given))?;
-            changed(desk, &moved, json!({}))
+            let moved = memory.agent_append(&desk.context, name, key, value_argument(given))?;
+            answer_change(desk, &moved, json!({}))
         },
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "memory_history",
         SessionRole::ReadOnly,
         "Finished tasks, their lessons, statistics",
         &[],
         |desk, _| {
-            viewed(
+            answer_view(
                 desk,
                 &desk
                     .memory_folder()
@@ -294,8 +301,8 @@ pub(crate) static VERBS: &[Verb] = &[
             )
         },
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "memory_prune",
         SessionRole::Agent,
         "Shorten history and caches",
@@ -307,8 +314,8 @@ pub(crate) static VERBS: &[Verb] = &[
             }))
         },
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "memory_backup",
         SessionRole::Agent,
         "Copy the memory's files aside",
@@ -319,27 +326,27 @@ pub(crate) static VERBS: &[Verb] = &[
             Ok(json!({ "copies": copies }))
         },
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "memory_restore",
         SessionRole::Person,
         "Bring a copy back",
-        &[Arg::may("which", Text)],
+        &[ToolParameter::optional("which", Text)],
         |desk, given| {
             let memory = desk.memory_folder();
             let moved = memory.restore_copy(&desk.context, given.text("which"), None)?;
             let facts = json!({ "copy": moved.state });
-            changed(desk, &moved, facts)
+            answer_change(desk, &moved, facts)
         },
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "memory_status",
         SessionRole::ReadOnly,
         "The current task and its plan",
         &[],
         |desk, _| {
-            viewed(
+            answer_view(
                 desk,
                 &desk
                     .memory_folder()
@@ -348,16 +355,16 @@ pub(crate) static VERBS: &[Verb] = &[
             )
         },
     )
-    .rare(),
+    .mark_rare(),
 ];
 
-fn value(given: &ToolArguments) -> &Value {
+fn value_argument(given: &ToolArguments) -> &Value {
     given.value("value").unwrap_or(&Value::Null)
 }
 
-fn task_new(desk: &ToolSession, given: &ToolArguments) -> Done {
+fn task_new(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
     let steps = given.value("steps").and_then(Value::as_array);
-    let steps = steps.into_iter().flatten().map(new_step);
+    let steps = steps.into_iter().flatten().map(parse_step);
     let new = NewTask {
         name: given.required_text("name").to_owned(),
         goal: given.required_text("goal").to_owned(),
@@ -368,16 +375,16 @@ fn task_new(desk: &ToolSession, given: &ToolArguments) -> Done {
     };
     let moved = desk.memory_folder().task_new(&desk.context, &new)?;
     let facts = json!({ "id": moved.state.id, "queued": moved.state.queued });
-    changed(desk, &moved, facts)
+    answer_change(desk, &moved, facts)
 }
 
 /// Parses a step as the state file has it.
-fn new_step(step: &Value) -> Result<NewStep, No> {
+fn parse_step(step: &Value) -> Result<NewStep, ToolError> {
     let text = |name: &str| step[name].as_str().unwrap_or_default().to_owned();
     let number = |value: &Value| {
         let number = value.as_u64().and_then(|id| u32::try_from(id).ok());
         number.ok_or_else(|| {
-            No::from(Error::BadInput {
+            ToolError::from(Error::BadInput {
                 message: Wrong::NotAStepNumber {
                     text: value.to_string().chars().take(80).collect(),
                 },
@@ -402,13 +409,13 @@ fn new_step(step: &Value) -> Result<NewStep, No> {
     })
 }
 
-fn on_step(desk: &ToolSession, moved: &ChangeOutcome<TaskMemory>) -> Done {
+fn answer_step(desk: &ToolSession, moved: &ChangeOutcome<TaskMemory>) -> ToolResult {
     let plan = moved.state.current.as_ref().map(|task| &task.plan);
     let step = plan.and_then(|plan| plan.current_step());
-    changed(desk, moved, json!({ "currentStep": step }))
+    answer_change(desk, moved, json!({ "currentStep": step }))
 }
 
-fn step_complete(desk: &ToolSession, given: &ToolArguments) -> Done {
+fn step_complete(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
     let made = given.texts("artifacts").into_iter().map(|text| {
         let (path, description) = text.split_once(':').unwrap_or((&text, ""));
         TaskArtifact {
@@ -420,10 +427,10 @@ fn step_complete(desk: &ToolSession, given: &ToolArguments) -> Done {
     let (id, output) = (given.required_id("id"), given.value("output"));
     let memory = desk.memory_folder();
     let moved = memory.step_complete(&desk.context, id, output, made.collect())?;
-    on_step(desk, &moved)
+    answer_step(desk, &moved)
 }
 
-fn step_fail(desk: &ToolSession, given: &ToolArguments) -> Done {
+fn step_fail(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
     let kind =
         FailureKind::from_name(given.required_text("type")).unwrap_or(FailureKind::Transient);
     let memory = desk.memory_folder();
@@ -436,17 +443,17 @@ fn step_fail(desk: &ToolSession, given: &ToolArguments) -> Done {
     let facts = json!({
         "tries": moved.state.tries, "triesMax": TRIES_MAX, "escalated": moved.state.escalated,
     });
-    changed(desk, &moved, facts)
+    answer_change(desk, &moved, facts)
 }
 
-fn task_finish(desk: &ToolSession, given: &ToolArguments) -> Done {
+fn task_finish(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
     let finish = FinishReport {
         result: given.text("result").and_then(TaskResult::from_name),
         summary: given.text("summary").map(str::to_owned),
         lessons: given.texts("lessons"),
         tokens: given.number("tokens"),
     };
-    changed(
+    answer_change(
         desk,
         &desk.memory_folder().task_finish(&desk.context, finish)?,
         json!({}),

@@ -1,7 +1,7 @@
 //! The tools, one module for each noun. Each calls the one function of the engine behind its verb.
 
+pub(crate) mod bowline;
 pub(crate) mod develop;
-pub(crate) mod here;
 pub(crate) mod memory;
 pub(crate) mod orchestrate;
 pub(crate) mod report;
@@ -12,9 +12,9 @@ pub(crate) mod thinking;
 pub(crate) mod tests {
     #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
 
-    use crate::answer::Refused;
+    use crate::answer::ToolRefusal;
     use crate::session::{SessionRole, TaskClient, ToolSession};
-    use crate::table::{Kind, Listed, Shown, VERBS};
+    use crate::table::{ListingRule, ParameterDetail, ParameterType, VERBS};
     use crate::{schema, table};
     use bowline_engine::Context;
     use bowline_engine::formats::orchestrate::RunMode;
@@ -35,8 +35,8 @@ pub(crate) mod tests {
     }
 
     impl TaskClient for NoServer {
-        fn send_request(&self, request: &RouteRequest) -> Result<Value, Refused> {
-            Err(Refused {
+        fn send_request(&self, request: &RouteRequest) -> Result<Value, ToolRefusal> {
+            Err(ToolRefusal {
                 code: "unreachable".into(),
                 message: format!("{} {}", request.route.method.name(), request.path),
                 hint: String::new(),
@@ -48,7 +48,7 @@ pub(crate) mod tests {
         }
     }
 
-    pub(crate) fn desk(folder: &Path) -> ToolSession {
+    pub(crate) fn test_session(folder: &Path) -> ToolSession {
         ToolSession {
             context: Context::from_environment("test"),
             folder: folder.to_owned(),
@@ -63,11 +63,11 @@ pub(crate) mod tests {
 
     /// Estimates the tokens a model pays for the list, at about four bytes each. `docs/mcp.md`
     /// compares this with real tokenizers.
-    fn tokens(role: SessionRole, of_task: bool) -> usize {
-        let mut desk = desk(Path::new("/"));
+    fn estimate_tokens(role: SessionRole, of_task: bool) -> usize {
+        let mut desk = test_session(Path::new("/"));
         desk.role = role;
         desk.tasks = Arc::new(NoServer { of_task });
-        let mut tools = schema::tools(&desk);
+        let mut tools = schema::listed_tools(&desk);
         // Hints are for the client; a model does not see them.
         tools.iter_mut().for_each(|tool| tool.annotations = None);
         serde_json::to_string(&tools).unwrap().len().div_ceil(4)
@@ -82,9 +82,9 @@ pub(crate) mod tests {
             SessionRole::Agent,
             SessionRole::Person,
         ] {
-            let mut desk = desk(Path::new("/"));
+            let mut desk = test_session(Path::new("/"));
             desk.role = role;
-            for tool in schema::tools(&desk) {
+            for tool in schema::listed_tools(&desk) {
                 let hints = tool.annotations.unwrap();
                 let reads = hints.read_only_hint.unwrap();
                 assert_eq!(hints.idempotent_hint, Some(reads), "{}", tool.name);
@@ -101,12 +101,12 @@ pub(crate) mod tests {
     #[test]
     fn the_list_of_tools_is_short() {
         let (agent, of_task) = (
-            tokens(SessionRole::Agent, false),
-            tokens(SessionRole::Agent, true),
+            estimate_tokens(SessionRole::Agent, false),
+            estimate_tokens(SessionRole::Agent, true),
         );
         let (person, reader) = (
-            tokens(SessionRole::Person, false),
-            tokens(SessionRole::ReadOnly, false),
+            estimate_tokens(SessionRole::Person, false),
+            estimate_tokens(SessionRole::ReadOnly, false),
         );
         let told = format!("agent {agent}, of a task {of_task}, person {person}, reader {reader}");
         assert!(agent.max(of_task) <= 1_500 && person <= 3_000, "{told}");
@@ -126,7 +126,7 @@ pub(crate) mod tests {
         for name in all {
             let plain = |letter: char| letter.is_ascii_lowercase() || letter == '_';
             assert!(name.chars().all(plain) && name.contains('_'), "{name}");
-            assert!(table::find(name).is_some());
+            assert!(table::find_tool(name).is_some());
         }
     }
 
@@ -155,9 +155,9 @@ pub(crate) mod tests {
     /// A person's verbs and arguments are not even listed for others.
     #[test]
     fn an_agent_is_offered_no_move_of_a_person() {
-        let tools = schema::tools(&desk(Path::new("/")));
+        let tools = schema::listed_tools(&test_session(Path::new("/")));
         for tool in &tools {
-            let verb = table::find(&tool.name).unwrap();
+            let verb = table::find_tool(&tool.name).unwrap();
             assert!(verb.role <= SessionRole::Agent, "{}", tool.name);
             for arg in verb
                 .takes
@@ -187,13 +187,17 @@ pub(crate) mod tests {
                     "{}",
                     verb.name
                 );
-                assert!(!arg.needed || arg.shown != Shown::No, "{}", verb.name);
-                assert!(!arg.kind.told().is_empty());
-                if let Kind::Word(words) = arg.kind {
+                assert!(
+                    !arg.needed || arg.shown != ParameterDetail::No,
+                    "{}",
+                    verb.name
+                );
+                assert!(!arg.kind.type_text().is_empty());
+                if let ParameterType::Word(words) = arg.kind {
                     assert!(words.len() > 1, "{} {}", verb.name, arg.name);
                 }
             }
-            assert!(verb.listed != Listed::ForAgentOfTask || verb.role == SessionRole::Agent);
+            assert!(verb.listed != ListingRule::ForAgentOfTask || verb.role == SessionRole::Agent);
         }
     }
 }

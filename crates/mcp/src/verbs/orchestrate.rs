@@ -1,10 +1,10 @@
 //! Verbs of orchestrations.
 
-use crate::answer::{Done, No, Refused, changed, viewed};
+use crate::answer::{ToolError, ToolRefusal, ToolResult, answer_change, answer_view};
 use crate::arguments::ToolArguments;
 use crate::session::{SessionRole, ToolSession};
-use crate::table::Kind::{self, Flag, Number, Text};
-use crate::table::{Arg, Verb};
+use crate::table::ParameterType::{self, Flag, Number, Text};
+use crate::table::{ToolParameter, ToolVerb};
 use bowline_engine::Error;
 use bowline_engine::files::ChangeOutcome;
 use bowline_engine::formats::orchestrate::RunMode;
@@ -22,37 +22,37 @@ pub(crate) const MODES: &[&str] = &["normal", "ultra-thin", "ralph"];
 /// Graph formats that a model can read as text.
 const PICTURES: &[&str] = &["mermaid", "dot"];
 
-const ID: Arg = Arg::need("id", Text);
+const ID: ToolParameter = ToolParameter::required("id", Text);
 
-pub(crate) static VERBS: &[Verb] = &[
-    Verb::new(
+pub(crate) static VERBS: &[ToolVerb] = &[
+    ToolVerb::new(
         "orchestrate_init",
         SessionRole::Agent,
         "Begin to work off a plan (TASKS.md)",
         &[
-            Arg::may("file", Text),
-            Arg::may("mode", Kind::Word(MODES)).rare(),
-            Arg::may("parallel", Number).rare(),
-            Arg::may("project", Text).rare(),
+            ToolParameter::optional("file", Text),
+            ToolParameter::optional("mode", ParameterType::Word(MODES)).hide_from_list(),
+            ToolParameter::optional("parallel", Number).hide_from_list(),
+            ToolParameter::optional("project", Text).hide_from_list(),
         ],
-        init,
+        init_orchestration,
     ),
-    Verb::new(
+    ToolVerb::new(
         "orchestrate_next",
         SessionRole::ReadOnly,
         "What to do now: READY:ids, WAIT, PHASE_DONE:n, ALL_DONE, STALLED:ids or ERROR",
-        &[Arg::may("phase", Number).rare()],
-        next,
+        &[ToolParameter::optional("phase", Number).hide_from_list()],
+        next_step,
     ),
-    Verb::new(
+    ToolVerb::new(
         "orchestrate_start",
         SessionRole::Agent,
         "Begin a task",
         &[ID],
         |desk, given| {
             let id = given.required_text("id").to_owned();
-            asked(desk, &SocketRequest::Start { id }).unwrap_or_else(|| {
-                moved(
+            send_to_run(desk, &SocketRequest::Start { id }).unwrap_or_else(|| {
+                answer_task(
                     desk,
                     desk.orchestration()
                         .start_task(&desk.context, given.required_text("id")),
@@ -60,15 +60,15 @@ pub(crate) static VERBS: &[Verb] = &[
             })
         },
     ),
-    Verb::new(
+    ToolVerb::new(
         "orchestrate_complete",
         SessionRole::Agent,
         "End a task; ticks it in the plan",
         &[ID],
         |desk, given| {
             let id = given.required_text("id").to_owned();
-            asked(desk, &SocketRequest::Complete { id }).unwrap_or_else(|| {
-                moved(
+            send_to_run(desk, &SocketRequest::Complete { id }).unwrap_or_else(|| {
+                answer_task(
                     desk,
                     desk.orchestration()
                         .complete_task(&desk.context, given.required_text("id")),
@@ -76,29 +76,36 @@ pub(crate) static VERBS: &[Verb] = &[
             })
         },
     ),
-    Verb::new(
+    ToolVerb::new(
         "orchestrate_fail",
         SessionRole::Agent,
         "Say that a task failed; for good unless retry",
-        &[ID, Arg::may("reason", Text), Arg::may("retry", Flag)],
-        fail,
+        &[
+            ID,
+            ToolParameter::optional("reason", Text),
+            ToolParameter::optional("retry", Flag),
+        ],
+        fail_task,
     ),
-    Verb::new(
+    ToolVerb::new(
         "orchestrate_phase_finish",
         SessionRole::Agent,
         "End a phase whose tasks are done",
-        &[Arg::need("phase", Number), Arg::may("no_git", Flag).rare()],
+        &[
+            ToolParameter::required("phase", Number),
+            ToolParameter::optional("no_git", Flag).hide_from_list(),
+        ],
         phase_finish,
     ),
-    Verb::new(
+    ToolVerb::new(
         "orchestrate_retry",
         SessionRole::Agent,
         "Give a failed task a fresh start",
         &[ID],
         |desk, given| {
             let id = given.required_text("id").to_owned();
-            asked(desk, &SocketRequest::Retry { id }).unwrap_or_else(|| {
-                moved(
+            send_to_run(desk, &SocketRequest::Retry { id }).unwrap_or_else(|| {
+                answer_task(
                     desk,
                     desk.orchestration()
                         .retry_task(&desk.context, given.required_text("id")),
@@ -106,93 +113,96 @@ pub(crate) static VERBS: &[Verb] = &[
             })
         },
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "orchestrate_force_complete",
         SessionRole::Person,
         "Call a task done whatever its state",
-        &[ID, Arg::may("reason", Text)],
+        &[ID, ToolParameter::optional("reason", Text)],
         force_complete,
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "orchestrate_rebuild",
         SessionRole::Agent,
         "Rebuild the state from the plan's ticks",
         &[],
-        |desk, _| begun(desk, &desk.orchestration().rebuild_run(&desk.context)?),
+        |desk, _| answer_begun(desk, &desk.orchestration().rebuild_run(&desk.context)?),
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "orchestrate_graph",
         SessionRole::ReadOnly,
         "The tasks as a graph",
-        &[Arg::may("format", Kind::Word(PICTURES))],
-        graph,
+        &[ToolParameter::optional(
+            "format",
+            ParameterType::Word(PICTURES),
+        )],
+        draw_graph,
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "orchestrate_verify",
         SessionRole::ReadOnly,
         "What plan and state say differently",
         &[],
-        verify,
+        verify_plan,
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "orchestrate_plan",
         SessionRole::ReadOnly,
         "The tasks of a plan; writes nothing",
-        &[Arg::may("file", Text)],
-        plan,
+        &[ToolParameter::optional("file", Text)],
+        show_plan,
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "orchestrate_status",
         SessionRole::ReadOnly,
         "The orchestration",
         &[],
         |desk, _| {
             let glance = orchestrate::read_overview(&desk.context, &desk.folder)?;
-            let mut body = viewed(desk, &glance.view)?;
+            let mut body = answer_view(desk, &glance.view)?;
             body["done"] = glance.done_count().into();
             body["total"] = glance.total_count().into();
             Ok(body)
         },
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "orchestrate_pause",
         SessionRole::Person,
         "Have the run start nothing new",
         &[],
-        |desk, _| of_run(desk, &SocketRequest::Pause {}),
+        |desk, _| require_run(desk, &SocketRequest::Pause {}),
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "orchestrate_continue",
         SessionRole::Person,
         "Have the run go on",
         &[],
-        |desk, _| of_run(desk, &SocketRequest::Continue {}),
+        |desk, _| require_run(desk, &SocketRequest::Continue {}),
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "orchestrate_stop",
         SessionRole::Person,
         "Have the run end its agents and leave",
         &[],
-        |desk, _| of_run(desk, &SocketRequest::Stop {}),
+        |desk, _| require_run(desk, &SocketRequest::Stop {}),
     )
-    .rare(),
+    .mark_rare(),
 ];
 
 /// Sends a request to the run that owns the file; `None` if no run is active.
-fn asked(desk: &ToolSession, request: &SocketRequest) -> Option<Done> {
+fn send_to_run(desk: &ToolSession, request: &SocketRequest) -> Option<ToolResult> {
     let answer =
         control_socket::send_request(&desk.orchestration().file().path, request, desk.lang)?;
     Some(match (answer.error, answer.task) {
-        (Some(error), _) => Err(No::Told(Refused {
+        (Some(error), _) => Err(ToolError::Rendered(ToolRefusal {
             code: error.code,
             message: error.message,
             hint: error.hint,
@@ -202,14 +212,14 @@ fn asked(desk: &ToolSession, request: &SocketRequest) -> Option<Done> {
     })
 }
 
-fn of_run(desk: &ToolSession, request: &SocketRequest) -> Done {
-    asked(desk, request).unwrap_or_else(|| {
+fn require_run(desk: &ToolSession, request: &SocketRequest) -> ToolResult {
+    send_to_run(desk, request).unwrap_or_else(|| {
         let path = desk.orchestration().file().path.clone();
         Err(Error::NobodyRuns { path }.into())
     })
 }
 
-fn moved(desk: &ToolSession, moved: Result<ChangeOutcome<TaskMoved>, Error>) -> Done {
+fn answer_task(desk: &ToolSession, moved: Result<ChangeOutcome<TaskMoved>, Error>) -> ToolResult {
     let moved = moved?;
     let task = &moved.state;
     let mut facts = json!({ "id": task.id, "done": task.done, "total": task.total });
@@ -219,10 +229,10 @@ fn moved(desk: &ToolSession, moved: Result<ChangeOutcome<TaskMoved>, Error>) -> 
     if task.attempts > 0 {
         facts["attempts"] = json!(format!("{}/{}", task.attempts, task.attempts_max));
     }
-    changed(desk, &moved, facts)
+    answer_change(desk, &moved, facts)
 }
 
-fn begun(desk: &ToolSession, moved: &ChangeOutcome<StartedOrchestration>) -> Done {
+fn answer_begun(desk: &ToolSession, moved: &ChangeOutcome<StartedOrchestration>) -> ToolResult {
     let StartedOrchestration {
         project,
         total,
@@ -230,10 +240,10 @@ fn begun(desk: &ToolSession, moved: &ChangeOutcome<StartedOrchestration>) -> Don
         phase,
     } = &moved.state;
     let facts = json!({ "project": project, "total": total, "done": done, "phase": phase });
-    changed(desk, moved, facts)
+    answer_change(desk, moved, facts)
 }
 
-fn init(desk: &ToolSession, given: &ToolArguments) -> Done {
+fn init_orchestration(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
     let plan = given
         .text("file")
         .map(|path| desk.resolve_path(path))
@@ -251,13 +261,13 @@ fn init(desk: &ToolSession, given: &ToolArguments) -> Done {
         parallel: parallel.unwrap_or(usual.parallel),
         project: given.text("project").map(str::to_owned),
     };
-    begun(
+    answer_begun(
         desk,
         &desk.orchestration().create_run(&desk.context, &begin)?,
     )
 }
 
-fn next(desk: &ToolSession, given: &ToolArguments) -> Done {
+fn next_step(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
     let phase = given.number("phase").map(|_| given.required_id("phase"));
     let (reply, error) = orchestrate::resolve_reply(&desk.context, &desk.orchestration(), phase);
     match error {
@@ -266,7 +276,7 @@ fn next(desk: &ToolSession, given: &ToolArguments) -> Done {
     }
 }
 
-fn fail(desk: &ToolSession, given: &ToolArguments) -> Done {
+fn fail_task(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
     let (id, reason, retry) = (
         given.required_text("id"),
         given.text("reason"),
@@ -277,8 +287,8 @@ fn fail(desk: &ToolSession, given: &ToolArguments) -> Done {
         reason: reason.map(str::to_owned),
         retry,
     };
-    asked(desk, &request).unwrap_or_else(|| {
-        moved(
+    send_to_run(desk, &request).unwrap_or_else(|| {
+        answer_task(
             desk,
             desk.orchestration()
                 .fail_task(&desk.context, id, reason, retry),
@@ -286,28 +296,28 @@ fn fail(desk: &ToolSession, given: &ToolArguments) -> Done {
     })
 }
 
-fn force_complete(desk: &ToolSession, given: &ToolArguments) -> Done {
+fn force_complete(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
     let (id, reason) = (given.required_text("id"), given.text("reason"));
     let request = SocketRequest::ForceComplete {
         id: id.to_owned(),
         reason: reason.map(str::to_owned),
         person: desk.context.actor() == Actor::Person,
     };
-    asked(desk, &request).unwrap_or_else(|| {
+    send_to_run(desk, &request).unwrap_or_else(|| {
         let run = desk.orchestration();
-        moved(desk, run.force_complete(&desk.context, id, reason))
+        answer_task(desk, run.force_complete(&desk.context, id, reason))
     })
 }
 
-fn phase_finish(desk: &ToolSession, given: &ToolArguments) -> Done {
+fn phase_finish(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
     let run = desk.orchestration();
     let (phase, no_git) = (given.required_id("phase"), given.is_set("no_git"));
     let moved = manual::finish_phase(&desk.context, &run, phase, no_git)?;
     let facts = json!({ "current": moved.state.current, "allDone": moved.state.all_done });
-    changed(desk, &moved, facts)
+    answer_change(desk, &moved, facts)
 }
 
-fn graph(desk: &ToolSession, given: &ToolArguments) -> Done {
+fn draw_graph(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
     let picture = match given.text("format") {
         Some("dot") => DrawingFormat::Dot,
         _ => DrawingFormat::Mermaid,
@@ -318,7 +328,7 @@ fn graph(desk: &ToolSession, given: &ToolArguments) -> Done {
     Ok(json!({ "text": drawn.text, "criticalPath": drawn.critical, "leftOut": drawn.left_out }))
 }
 
-fn verify(desk: &ToolSession, _: &ToolArguments) -> Done {
+fn verify_plan(desk: &ToolSession, _: &ToolArguments) -> ToolResult {
     let found = desk.orchestration().compare_plan(&desk.context)?;
     let phases: Vec<Value> = found
         .phases
@@ -342,7 +352,7 @@ fn verify(desk: &ToolSession, _: &ToolArguments) -> Done {
     }))
 }
 
-fn plan(desk: &ToolSession, given: &ToolArguments) -> Done {
+fn show_plan(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
     let named: Option<PathBuf> = given
         .text("file")
         .map(|path| desk.resolve_path(path))

@@ -1,10 +1,10 @@
 //! Verbs by which the agent of a task reports on it with structured data.
 
-use crate::answer::Done;
+use crate::answer::ToolResult;
 use crate::arguments::ToolArguments;
 use crate::session::{SessionRole, ToolSession};
-use crate::table::Kind::{self, Flag, Number, Text, Texts};
-use crate::table::{Arg, Verb};
+use crate::table::ParameterType::{self, Flag, Number, Text, Texts};
+use crate::table::{ToolParameter, ToolVerb};
 use bowline_formats::rest::routes::{
     TypedRequest, report_ask, report_done, report_error, report_need, report_phase_complete,
     report_step, report_tokens,
@@ -22,93 +22,96 @@ const NEEDS: &[&str] = &[
     "package",
 ];
 
-pub(crate) static VERBS: &[Verb] = &[
-    Verb::new(
+pub(crate) static VERBS: &[ToolVerb] = &[
+    ToolVerb::new(
         "agent_phase_complete",
         SessionRole::Agent,
         "Your task: a phase is done",
-        &[Arg::need("phase", Number), Arg::may("files", Texts)],
-        |desk, given| report(desk, given, report_phase_complete),
+        &[
+            ToolParameter::required("phase", Number),
+            ToolParameter::optional("files", Texts),
+        ],
+        |desk, given| send_report(desk, given, report_phase_complete),
     )
-    .of_task(),
-    Verb::new(
+    .for_task_agent(),
+    ToolVerb::new(
         "agent_ask",
         SessionRole::Agent,
         "Your task: ask a person; the answer comes by message",
         &[
-            Arg::need("question", Text),
-            Arg::may("options", Texts),
-            Arg::may("default", Text),
-            Arg::may("required", Flag),
+            ToolParameter::required("question", Text),
+            ToolParameter::optional("options", Texts),
+            ToolParameter::optional("default", Text),
+            ToolParameter::optional("required", Flag),
         ],
-        |desk, given| report(desk, given, report_ask),
+        |desk, given| send_report(desk, given, report_ask),
     )
-    .of_task(),
-    Verb::new(
+    .for_task_agent(),
+    ToolVerb::new(
         "agent_need",
         SessionRole::Agent,
         "Your task: request a value you lack",
         &[
-            Arg::need("type", Kind::Word(NEEDS)),
-            Arg::need("name", Text),
-            Arg::may("description", Text),
-            Arg::may("default", Text),
-            Arg::may("required", Flag),
+            ToolParameter::required("type", ParameterType::Word(NEEDS)),
+            ToolParameter::required("name", Text),
+            ToolParameter::optional("description", Text),
+            ToolParameter::optional("default", Text),
+            ToolParameter::optional("required", Flag),
         ],
-        |desk, given| report(desk, given, report_need),
+        |desk, given| send_report(desk, given, report_need),
     )
-    .of_task(),
-    Verb::new(
+    .for_task_agent(),
+    ToolVerb::new(
         "agent_step",
         SessionRole::Agent,
         "Your task: step k of n begins",
         &[
-            Arg::need("step", Number),
-            Arg::need("of", Number),
-            Arg::need("name", Text),
+            ToolParameter::required("step", Number),
+            ToolParameter::required("of", Number),
+            ToolParameter::required("name", Text),
         ],
-        |desk, given| report(desk, given, report_step),
+        |desk, given| send_report(desk, given, report_step),
     )
-    .of_task(),
-    Verb::new(
+    .for_task_agent(),
+    ToolVerb::new(
         "agent_error",
         SessionRole::Agent,
         "Your task: report an error",
         &[
-            Arg::need("message", Text),
-            Arg::may("fatal", Flag),
-            Arg::may("retryAfter", Number).about("seconds"),
+            ToolParameter::required("message", Text),
+            ToolParameter::optional("fatal", Flag),
+            ToolParameter::optional("retryAfter", Number).with_description("seconds"),
         ],
-        error,
+        report_task_error,
     )
-    .of_task(),
-    Verb::new(
+    .for_task_agent(),
+    ToolVerb::new(
         "agent_done",
         SessionRole::Agent,
         "Your task: done, where it has no phases",
         &[],
         |desk, _| desk.ask(&report_done()),
     )
-    .of_task(),
-    Verb::new(
+    .for_task_agent(),
+    ToolVerb::new(
         "agent_tokens",
         SessionRole::Agent,
         "Your task: count tokens",
-        &[Arg::need("used", Number)],
-        |desk, given| report(desk, given, report_tokens),
+        &[ToolParameter::required("used", Number)],
+        |desk, given| send_report(desk, given, report_tokens),
     )
-    .rare(),
+    .mark_rare(),
 ];
 
-fn report<B: DeserializeOwned>(
+fn send_report<B: DeserializeOwned>(
     desk: &ToolSession,
     given: &ToolArguments,
     request: fn(&B) -> TypedRequest<Reported>,
-) -> Done {
+) -> ToolResult {
     desk.ask(&request(&given.body(desk.lang)?))
 }
 
-fn error(desk: &ToolSession, given: &ToolArguments) -> Done {
+fn report_task_error(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
     let retry_after = given.number("retryAfter");
     desk.ask(&report_error(&ErrorReport {
         message: given.required_text("message").to_owned(),

@@ -4,11 +4,11 @@
 //! No tool passes on a value that an agent requested: it would become part of a model's
 //! conversation. That is done with `bowline task provide`, in a person's terminal.
 
-use crate::answer::{Done, No, Refused};
+use crate::answer::{ToolError, ToolRefusal, ToolResult};
 use crate::arguments::ToolArguments;
 use crate::session::{SessionRole, ToolSession};
-use crate::table::Kind::{self, Flag, Number, Text, Texts};
-use crate::table::{Arg, Verb};
+use crate::table::ParameterType::{self, Flag, Number, Text, Texts};
+use crate::table::{ToolParameter, ToolVerb};
 use bowline_engine::machines::job::{
     DependencyStatus, PermissionStatus, QuestionStatusKind, TaskStatus,
 };
@@ -36,52 +36,55 @@ const LOG_BYTES: u64 = 4_000;
 const LOG_BYTES_MAX: u64 = 12_000;
 const PRIORITIES: &[&str] = &["critical", "high", "normal", "low"];
 
-const ID: Arg = Arg::need("id", Text);
+const ID: ToolParameter = ToolParameter::required("id", Text);
 
-pub(crate) static VERBS: &[Verb] = &[
-    Verb::new(
+pub(crate) static VERBS: &[ToolVerb] = &[
+    ToolVerb::new(
         "task_list",
         SessionRole::ReadOnly,
         "Tasks of the server, newest first",
-        &[Arg::may("status", Text).rare(), Arg::may("q", Text).rare()],
-        list,
+        &[
+            ToolParameter::optional("status", Text).hide_from_list(),
+            ToolParameter::optional("q", Text).hide_from_list(),
+        ],
+        list_brief_tasks,
     ),
-    Verb::new(
+    ToolVerb::new(
         "task_show",
         SessionRole::ReadOnly,
         "One task, and what may be done with it",
         &[ID],
         |desk, given| desk.ask(&get_task(given.required_text("id"))),
     ),
-    Verb::new(
+    ToolVerb::new(
         "task_new",
         SessionRole::Person,
         "Make a draft, or with submit queue it",
         &[
-            Arg::need("title", Text),
-            Arg::need("type", Text),
-            Arg::need("description", Text),
-            Arg::may("priority", Kind::Word(PRIORITIES)),
-            Arg::may("dependsOn", Texts),
-            Arg::may("agent", Text),
-            Arg::may("workspace", Text).about("folder"),
-            Arg::may("label", Text),
-            Arg::may("submit", Flag),
+            ToolParameter::required("title", Text),
+            ToolParameter::required("type", Text),
+            ToolParameter::required("description", Text),
+            ToolParameter::optional("priority", ParameterType::Word(PRIORITIES)),
+            ToolParameter::optional("dependsOn", Texts),
+            ToolParameter::optional("agent", Text),
+            ToolParameter::optional("workspace", Text).with_description("folder"),
+            ToolParameter::optional("label", Text),
+            ToolParameter::optional("submit", Flag),
         ],
-        new,
+        create_task_in_folder,
     ),
-    Verb::new(
+    ToolVerb::new(
         "task_submit",
         SessionRole::Person,
         "Queue a draft",
         &[ID],
         |desk, given| desk.ask(&submit_task(given.required_text("id"))),
     ),
-    Verb::new(
+    ToolVerb::new(
         "task_approve",
         SessionRole::Person,
         "Approve the phase under review",
-        &[ID, Arg::may("comment", Text)],
+        &[ID, ToolParameter::optional("comment", Text)],
         |desk, given| {
             let comment = given.text("comment").map(str::to_owned);
             desk.ask(&approve_task(
@@ -90,11 +93,11 @@ pub(crate) static VERBS: &[Verb] = &[
             ))
         },
     ),
-    Verb::new(
+    ToolVerb::new(
         "task_request_changes",
         SessionRole::Person,
         "Have the phase under review changed",
-        &[ID, Arg::need("feedback", Text)],
+        &[ID, ToolParameter::required("feedback", Text)],
         |desk, given| {
             let request = ChangeRequest {
                 feedback: given.required_text("feedback").to_owned(),
@@ -103,52 +106,55 @@ pub(crate) static VERBS: &[Verb] = &[
             desk.ask(&request_task_changes(given.required_text("id"), &request))
         },
     ),
-    Verb::new(
+    ToolVerb::new(
         "task_answer",
         SessionRole::Person,
         "Answer the oldest question of a task",
-        &[ID, Arg::need("answer", Text)],
+        &[ID, ToolParameter::required("answer", Text)],
         |desk, given| {
             let answer = given.required_text("answer").to_owned();
             let question = open_question(desk, given)?;
             desk.ask(&answer_question(&question, &AnswerRequest { answer }))
         },
     ),
-    Verb::new(
+    ToolVerb::new(
         "task_cancel",
         SessionRole::Person,
         "Give a task up",
         &[ID],
         |desk, given| desk.ask(&cancel_task(given.required_text("id"))),
     )
-    .destructive(),
-    Verb::new(
+    .mark_destructive(),
+    ToolVerb::new(
         "task_pause",
         SessionRole::Person,
         "Stop its agent",
         &[ID],
         |desk, given| desk.ask(&pause_task(given.required_text("id"))),
     ),
-    Verb::new(
+    ToolVerb::new(
         "task_resume",
         SessionRole::Person,
         "Let it go on",
         &[ID],
         |desk, given| desk.ask(&resume_task(given.required_text("id"))),
     ),
-    Verb::new(
+    ToolVerb::new(
         "task_inbox",
         SessionRole::ReadOnly,
         "All that waits for a person",
         &[],
         |desk, _| desk.ask(&get_inbox()),
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "task_logs",
         SessionRole::ReadOnly,
         "The end of what its agent printed",
-        &[ID, Arg::may("last", Number).about("bytes")],
+        &[
+            ID,
+            ToolParameter::optional("last", Number).with_description("bytes"),
+        ],
         |desk, given| {
             let last = given
                 .number("last")
@@ -162,8 +168,8 @@ pub(crate) static VERBS: &[Verb] = &[
             Ok(json!({ "text": text }))
         },
     )
-    .rare(),
-    reading(
+    .mark_rare(),
+    read_verb(
         "task_transitions",
         "Every move of task and agent",
         |desk, given| {
@@ -174,91 +180,91 @@ pub(crate) static VERBS: &[Verb] = &[
             desk.ask(&list_transitions(given.required_text("id"), &page))
         },
     ),
-    reading("task_checkpoints", "Its checkpoints", |desk, given| {
+    read_verb("task_checkpoints", "Its checkpoints", |desk, given| {
         desk.ask(&list_checkpoints(given.required_text("id")))
     }),
-    reading("task_artifacts", "Files of its workspace", |desk, given| {
+    read_verb("task_artifacts", "Files of its workspace", |desk, given| {
         desk.ask(&list_artifacts(given.required_text("id")))
     }),
-    reading("task_questions", "Its questions", |desk, given| {
+    read_verb("task_questions", "Its questions", |desk, given| {
         desk.ask(&list_questions(given.required_text("id")))
     }),
-    moving(
+    change_verb(
         "task_retry",
         "Make a new task in the place of a failed one",
         |desk, given| desk.ask(&retry_task(given.required_text("id"))),
     ),
-    moving("task_archive", "Hide a completed task", |desk, given| {
+    change_verb("task_archive", "Hide a completed task", |desk, given| {
         desk.ask(&archive_task(given.required_text("id")))
     }),
-    moving(
+    change_verb(
         "task_delete",
         "Remove a task and all that belongs to it",
         |desk, given| desk.ask(&delete_task(given.required_text("id"))),
     ),
-    moving("task_checkpoint", "Save a checkpoint now", |desk, given| {
+    change_verb("task_checkpoint", "Save a checkpoint now", |desk, given| {
         desk.ask(&create_checkpoint(given.required_text("id")))
     }),
-    moving(
+    change_verb(
         "task_interrupt",
         "Interrupt what its agent does",
         |desk, given| desk.ask(&interrupt_agent(given.required_text("id"))),
     ),
-    moving(
+    change_verb(
         "task_skip",
         "Leave an optional question without an answer",
         |desk, given| desk.ask(&skip_question(&open_question(desk, given)?)),
     ),
-    moving(
+    change_verb(
         "task_permit",
         "Let a tool call of its agent go on",
         |desk, given| desk.ask(&permit_tool(&open_permission(desk, given)?)),
     ),
-    Verb::new(
+    ToolVerb::new(
         "task_deny",
         SessionRole::Person,
         "Refuse a tool call of its agent",
-        &[ID, Arg::may("reason", Text)],
+        &[ID, ToolParameter::optional("reason", Text)],
         |desk, given| {
             let reason = given.required_text("reason").to_owned();
             let permission = open_permission(desk, given)?;
             desk.ask(&deny_tool(&permission, &RejectRequest { reason }))
         },
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "task_reject",
         SessionRole::Person,
         "Refuse a dependency",
-        &[ID, Arg::need("reason", Text)],
+        &[ID, ToolParameter::required("reason", Text)],
         |desk, given| {
             let reason = given.required_text("reason").to_owned();
             let dependency = open_dependency(desk, given)?;
             desk.ask(&reject_dependency(&dependency, &RejectRequest { reason }))
         },
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "task_restore",
         SessionRole::Person,
         "Set a task back to a checkpoint",
-        &[ID, Arg::need("checkpointId", Text)],
+        &[ID, ToolParameter::required("checkpointId", Text)],
         |desk, given| {
             let checkpoint_id = given.required_text("checkpointId").to_owned();
             let request = RestoreRequest { checkpoint_id };
             desk.ask(&restore_task(given.required_text("id"), &request))
         },
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "task_fork",
         SessionRole::Person,
         "Make a new task that begins at a checkpoint",
         &[
-            Arg::need("checkpointId", Text),
-            Arg::may("title", Text),
-            Arg::may("instructions", Text),
-            Arg::may("submit", Flag),
+            ToolParameter::required("checkpointId", Text),
+            ToolParameter::optional("title", Text),
+            ToolParameter::optional("instructions", Text),
+            ToolParameter::optional("submit", Flag),
         ],
         |desk, given| {
             let request = ForkRequest {
@@ -272,12 +278,12 @@ pub(crate) static VERBS: &[Verb] = &[
             ))
         },
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "task_say",
         SessionRole::Person,
         "Say something to its agent",
-        &[ID, Arg::need("text", Text)],
+        &[ID, ToolParameter::required("text", Text)],
         |desk, given| {
             let text = given.required_text("text").to_owned();
             desk.ask(&say_to_agent(
@@ -286,39 +292,39 @@ pub(crate) static VERBS: &[Verb] = &[
             ))
         },
     )
-    .rare(),
+    .mark_rare(),
 ];
 
 /// Creates a rare verb that reads one task.
-const fn reading(
+const fn read_verb(
     name: &'static str,
     about: &'static str,
-    run: fn(&ToolSession, &ToolArguments) -> Done,
-) -> Verb {
-    Verb::new(name, SessionRole::ReadOnly, about, &[ID], run).rare()
+    run: fn(&ToolSession, &ToolArguments) -> ToolResult,
+) -> ToolVerb {
+    ToolVerb::new(name, SessionRole::ReadOnly, about, &[ID], run).mark_rare()
 }
 
 /// Creates a rare verb that changes one task and takes only its id.
-const fn moving(
+const fn change_verb(
     name: &'static str,
     about: &'static str,
-    run: fn(&ToolSession, &ToolArguments) -> Done,
-) -> Verb {
-    Verb::new(name, SessionRole::Person, about, &[ID], run).rare()
+    run: fn(&ToolSession, &ToolArguments) -> ToolResult,
+) -> ToolVerb {
+    ToolVerb::new(name, SessionRole::Person, about, &[ID], run).mark_rare()
 }
 
 impl ToolSession {
     /// Sends a request to the task server; returns the response as it was sent.
-    pub(super) fn ask<T>(&self, request: &TypedRequest<T>) -> Done {
+    pub(super) fn ask<T>(&self, request: &TypedRequest<T>) -> ToolResult {
         Ok(self.tasks.send_request(&request.request)?)
     }
 
     /// Sends a request to the task server and reads the response.
-    fn read<T: DeserializeOwned>(&self, request: &TypedRequest<T>) -> Result<T, No> {
+    fn read<T: DeserializeOwned>(&self, request: &TypedRequest<T>) -> Result<T, ToolError> {
         serde_json::from_value(self.ask(request)?).map_err(|_| {
             let place = request.request.path.clone();
             let (message, hint) = ServeTrouble::BadAnswer { place }.say(self.lang);
-            No::Told(Refused {
+            ToolError::Rendered(ToolRefusal {
                 code: "not_a_server".to_owned(),
                 message,
                 hint,
@@ -342,7 +348,7 @@ struct TaskBrief {
     needs_you: bool,
 }
 
-fn list(desk: &ToolSession, given: &ToolArguments) -> Done {
+fn list_brief_tasks(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
     let page = desk.read(&list_tasks(&TaskQuery {
         status: given.text("status").map(str::to_owned),
         q: given.text("q").map(str::to_owned),
@@ -362,7 +368,7 @@ fn list(desk: &ToolSession, given: &ToolArguments) -> Done {
     Ok(json!({ "tasks": tasks, "more": page.next_cursor.is_some() }))
 }
 
-fn new(desk: &ToolSession, given: &ToolArguments) -> Done {
+fn create_task_in_folder(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
     let mut body: NewTask = given.body(desk.lang)?;
     if let Some(workspace) = &mut body.workspace {
         *workspace = desk.resolve_path(workspace)?.to_string_lossy().into_owned();
@@ -371,13 +377,13 @@ fn new(desk: &ToolSession, given: &ToolArguments) -> Done {
 }
 
 /// Returns the id of a pending request of a task: the one given, or the oldest pending one.
-fn open<T: DeserializeOwned>(
+fn find_pending<T: DeserializeOwned>(
     desk: &ToolSession,
     given: &ToolArguments,
     prefix: &str,
     list: fn(&str) -> TypedRequest<Page<T>>,
     pending_id: fn(T) -> Option<String>,
-) -> Result<String, No> {
+) -> Result<String, ToolError> {
     let id = given.required_text("id");
     if id.starts_with(prefix) {
         return Ok(id.to_owned());
@@ -388,20 +394,20 @@ fn open<T: DeserializeOwned>(
     Ok(found.unwrap_or_else(|| prefix.to_owned()))
 }
 
-fn open_question(desk: &ToolSession, given: &ToolArguments) -> Result<String, No> {
-    open(desk, given, "q_", list_questions, |it| {
+fn open_question(desk: &ToolSession, given: &ToolArguments) -> Result<String, ToolError> {
+    find_pending(desk, given, "q_", list_questions, |it| {
         (it.status == QuestionStatusKind::Pending).then_some(it.id)
     })
 }
 
-fn open_permission(desk: &ToolSession, given: &ToolArguments) -> Result<String, No> {
-    open(desk, given, "perm_", list_permissions, |it| {
+fn open_permission(desk: &ToolSession, given: &ToolArguments) -> Result<String, ToolError> {
+    find_pending(desk, given, "perm_", list_permissions, |it| {
         (it.status == PermissionStatus::Pending).then_some(it.id)
     })
 }
 
-fn open_dependency(desk: &ToolSession, given: &ToolArguments) -> Result<String, No> {
-    open(desk, given, "dep_", list_dependencies, |it| {
+fn open_dependency(desk: &ToolSession, given: &ToolArguments) -> Result<String, ToolError> {
+    find_pending(desk, given, "dep_", list_dependencies, |it| {
         (it.status == DependencyStatus::Pending).then_some(it.id)
     })
 }

@@ -1,179 +1,195 @@
 //! Verbs of thinking runs.
 
-use crate::answer::{Done, changed, viewed};
+use crate::answer::{ToolResult, answer_change, answer_view};
 use crate::arguments::ToolArguments;
 use crate::session::{SessionRole, ToolSession};
-use crate::table::Kind::{self, Float, Numbers, Text, Texts};
-use crate::table::{Arg, Verb};
+use crate::table::ParameterType::{self, Float, Numbers, Text, Texts};
+use crate::table::{ToolParameter, ToolVerb};
 use bowline_engine::operations::thinking::{MeasuredOutcome, RETRIES_MAX, ThinkingStage};
 use serde_json::json;
 
 /// The words of [`Stage`].
 pub(crate) const STAGES: &[&str] = &["planning", "selection", "creation", "reflection"];
 
-const STAGE: Arg = Arg::need("stage", Kind::Word(STAGES));
-const DIR: Arg = Arg::may("dir", Text).rare();
+const STAGE: ToolParameter = ToolParameter::required("stage", ParameterType::Word(STAGES));
+const DIR: ToolParameter = ToolParameter::optional("dir", Text).hide_from_list();
 
-pub(crate) static VERBS: &[Verb] = &[
-    Verb::new(
+pub(crate) static VERBS: &[ToolVerb] = &[
+    ToolVerb::new(
         "thinking_new",
         SessionRole::Agent,
         "Begin a thinking run: planning, selection, creation, reflection",
         &[
-            Arg::need("id", Text),
-            Arg::may("title", Text).rare(),
-            Arg::need("goal", Text),
+            ToolParameter::required("id", Text),
+            ToolParameter::optional("title", Text).hide_from_list(),
+            ToolParameter::required("goal", Text),
             DIR,
         ],
-        new,
+        create_run,
     ),
-    Verb::new(
+    ToolVerb::new(
         "thinking_start",
         SessionRole::Agent,
         "Begin a stage, or retry a failed one",
-        &[STAGE, Arg::may("override", Text).of_person(), DIR],
-        start,
+        &[
+            STAGE,
+            ToolParameter::optional("override", Text).for_person_only(),
+            DIR,
+        ],
+        start_stage,
     ),
-    Verb::new(
+    ToolVerb::new(
         "thinking_complete",
         SessionRole::Agent,
         "End a stage; its output files must exist",
-        &[STAGE.brief(), Arg::may("outputs", Texts), DIR],
-        complete,
+        &[
+            STAGE.list_name_only(),
+            ToolParameter::optional("outputs", Texts),
+            DIR,
+        ],
+        complete_stage,
     ),
-    Verb::new(
+    ToolVerb::new(
         "thinking_fail",
         SessionRole::Agent,
         "Say that a stage failed",
         &[
-            STAGE.brief(),
-            Arg::need("code", Text),
-            Arg::need("message", Text),
+            STAGE.list_name_only(),
+            ToolParameter::required("code", Text),
+            ToolParameter::required("message", Text),
             DIR,
         ],
-        fail,
+        fail_stage,
     ),
-    Verb::new(
+    ToolVerb::new(
         "thinking_output",
         SessionRole::Agent,
         "Record files of a stage that are made",
-        &[STAGE.brief(), Arg::need("paths", Texts), DIR],
-        output,
+        &[
+            STAGE.list_name_only(),
+            ToolParameter::required("paths", Texts),
+            DIR,
+        ],
+        record_outputs,
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "thinking_evaluate",
         SessionRole::Agent,
         "Score the work 0-10 against the core values",
-        &[Arg::need("scores", Numbers), DIR],
-        evaluate,
+        &[ToolParameter::required("scores", Numbers), DIR],
+        record_scores,
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "thinking_quality",
         SessionRole::Agent,
         "Record quality metrics 0-1",
-        &[Arg::need("metrics", Numbers), DIR],
-        quality,
+        &[ToolParameter::required("metrics", Numbers), DIR],
+        record_metrics,
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "thinking_feedback_record",
         SessionRole::Agent,
         "Record what came of the work, and lessons for the next",
         &[
-            Arg::need("metric", Text),
-            Arg::need("actual", Float),
-            Arg::need("target", Float),
-            Arg::may("learnings", Texts),
-            Arg::may("improvements", Texts),
-            Arg::may("stages", Texts),
+            ToolParameter::required("metric", Text),
+            ToolParameter::required("actual", Float),
+            ToolParameter::required("target", Float),
+            ToolParameter::optional("learnings", Texts),
+            ToolParameter::optional("improvements", Texts),
+            ToolParameter::optional("stages", Texts),
             DIR,
         ],
-        record,
+        record_execution,
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "thinking_feedback_apply",
         SessionRole::Agent,
         "Take over the lessons of another task's folder",
-        &[Arg::need("from", Text), DIR],
-        apply,
+        &[ToolParameter::required("from", Text), DIR],
+        apply_feedback,
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "thinking_status",
         SessionRole::ReadOnly,
         "The run",
         &[DIR],
         |desk, given| {
             let run = desk.thinking_run(given.text("dir"), false)?;
-            viewed(desk, &run.file().read_view(&desk.context)?)
+            answer_view(desk, &run.file().read_view(&desk.context)?)
         },
     )
-    .rare(),
+    .mark_rare(),
 ];
 
 /// Returns the stage; the table accepts no other word.
-fn stage(given: &ToolArguments) -> ThinkingStage {
+fn stage_argument(given: &ToolArguments) -> ThinkingStage {
     ThinkingStage::from_name(given.required_text("stage")).unwrap_or(ThinkingStage::Planning)
 }
 
-fn new(desk: &ToolSession, given: &ToolArguments) -> Done {
+fn create_run(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
     let run = desk.thinking_run(given.text("dir"), true)?;
     let id = given.required_text("id");
     let title = given.text("title").unwrap_or(id);
     let made = run.create_run(&desk.context, id, title, given.required_text("goal"))?;
-    changed(desk, &made, json!({}))
+    answer_change(desk, &made, json!({}))
 }
 
-fn start(desk: &ToolSession, given: &ToolArguments) -> Done {
+fn start_stage(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
     let run = desk.thinking_run(given.text("dir"), false)?;
-    let moved = run.start_stage(&desk.context, stage(given), given.text("override"))?;
-    changed(desk, &moved, json!({}))
+    let moved = run.start_stage(&desk.context, stage_argument(given), given.text("override"))?;
+    answer_change(desk, &moved, json!({}))
 }
 
-fn output(desk: &ToolSession, given: &ToolArguments) -> Done {
+fn record_outputs(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
     let run = desk.thinking_run(given.text("dir"), false)?;
-    let moved = run.record_outputs(&desk.context, stage(given), &given.texts("paths"))?;
-    changed(desk, &moved, json!({}))
+    let moved = run.record_outputs(&desk.context, stage_argument(given), &given.texts("paths"))?;
+    answer_change(desk, &moved, json!({}))
 }
 
-fn complete(desk: &ToolSession, given: &ToolArguments) -> Done {
+fn complete_stage(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
     let run = desk.thinking_run(given.text("dir"), false)?;
-    let moved = run.complete_stage(&desk.context, stage(given), &given.texts("outputs"))?;
-    let minutes = moved.state.stage(stage(given)).duration_minutes;
+    let moved = run.complete_stage(
+        &desk.context,
+        stage_argument(given),
+        &given.texts("outputs"),
+    )?;
+    let minutes = moved.state.stage(stage_argument(given)).duration_minutes;
     let progress = moved.state.progress_percentage();
-    changed(
+    answer_change(
         desk,
         &moved,
         json!({ "minutes": minutes, "progress": progress }),
     )
 }
 
-fn fail(desk: &ToolSession, given: &ToolArguments) -> Done {
+fn fail_stage(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
     let run = desk.thinking_run(given.text("dir"), false)?;
     let (code, message) = (given.required_text("code"), given.required_text("message"));
-    let moved = run.fail_stage(&desk.context, stage(given), code, message)?;
-    let state = moved.state.stage(stage(given));
+    let moved = run.fail_stage(&desk.context, stage_argument(given), code, message)?;
+    let state = moved.state.stage(stage_argument(given));
     let facts = json!({ "retries": state.retry_count, "retriesMax": RETRIES_MAX, "exhausted": state.is_exhausted() });
-    changed(desk, &moved, facts)
+    answer_change(desk, &moved, facts)
 }
 
-fn evaluate(desk: &ToolSession, given: &ToolArguments) -> Done {
+fn record_scores(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
     let run = desk.thinking_run(given.text("dir"), false)?;
     let moved = run.evaluate_work(&desk.context, &given.numbers("scores"))?;
     let weighted = moved.state.evaluation.weighted;
-    changed(desk, &moved, json!({ "weightedScore": weighted }))
+    answer_change(desk, &moved, json!({ "weightedScore": weighted }))
 }
 
-fn quality(desk: &ToolSession, given: &ToolArguments) -> Done {
+fn record_metrics(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
     let run = desk.thinking_run(given.text("dir"), false)?;
     let moved = run.record_metrics(&desk.context, &given.numbers("metrics"))?;
-    changed(desk, &moved, json!({}))
+    answer_change(desk, &moved, json!({}))
 }
 
-fn record(desk: &ToolSession, given: &ToolArguments) -> Done {
+fn record_execution(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
     let run = desk.thinking_run(given.text("dir"), false)?;
     let stages = given.texts("stages");
     let execution = MeasuredOutcome {
@@ -189,11 +205,11 @@ fn record(desk: &ToolSession, given: &ToolArguments) -> Done {
     };
     let moved = run.record_outcome(&desk.context, &execution)?;
     let achieved = moved.state.feedback.goal_achievement;
-    changed(desk, &moved, json!({ "goalAchievement": achieved }))
+    answer_change(desk, &moved, json!({ "goalAchievement": achieved }))
 }
 
-fn apply(desk: &ToolSession, given: &ToolArguments) -> Done {
+fn apply_feedback(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
     let run = desk.thinking_run(given.text("dir"), false)?;
     let from = desk.resolve_path(given.required_text("from"))?;
-    changed(desk, &run.apply_lessons(&desk.context, &from)?, json!({}))
+    answer_change(desk, &run.apply_lessons(&desk.context, &from)?, json!({}))
 }

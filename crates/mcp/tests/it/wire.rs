@@ -2,7 +2,7 @@
 
 use bowline_engine::Context;
 use bowline_formats::rest::routes::RouteRequest;
-use bowline_mcp::{CallControl, Refused, SessionRole, TaskClient, ToolSession, serve_on};
+use bowline_mcp::{CallControl, SessionRole, TaskClient, ToolRefusal, ToolSession, serve_streams};
 use bowline_words::Lang;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ fn task() -> Value {
 }
 
 impl TaskClient for Server {
-    fn send_request(&self, request: &RouteRequest) -> Result<Value, Refused> {
+    fn send_request(&self, request: &RouteRequest) -> Result<Value, ToolRefusal> {
         let path = request.path.as_str();
         let asked = (
             request.route.method.name().into(),
@@ -55,7 +55,7 @@ impl TaskClient for Server {
             "/api/tasks/task_1/questions" => Ok(json!({
                 "items": [question("q_1", "answered"), question("q_2", "pending")],
             })),
-            "/api/tasks/task_gone" => Err(Refused {
+            "/api/tasks/task_gone" => Err(ToolRefusal {
                 code: "unknown_id".into(),
                 message: "there is no task 'task_gone'".into(),
                 hint: "look at the list for the ids there are".into(),
@@ -132,7 +132,7 @@ impl Wire {
         let (to, input) = tokio::io::duplex(1 << 20);
         let (output, from) = tokio::io::duplex(1 << 20);
         runtime.spawn(async move {
-            let _ = serve_on(desk, input, output).await;
+            let _ = serve_streams(desk, input, output).await;
         });
         Wire {
             runtime,

@@ -14,21 +14,21 @@ use std::time::Duration;
 const SIGNALS: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
 /// Time to finish showing the current block. If its reader has stopped, the program ends without
 /// acknowledging the block.
-const GRACE: Duration = Duration::from_secs(2);
+const GRACE_PERIOD: Duration = Duration::from_secs(2);
 
 /// Waits for termination signals from its creation on.
-pub(super) struct Leave {
+pub(super) struct TerminationSignals {
     /// Becomes readable once a signal has arrived.
-    heard: UnixStream,
+    wake_stream: UnixStream,
     signal: Arc<AtomicI32>,
 }
 
-impl Leave {
+impl TerminationSignals {
     /// Begins to wait for signals. A second signal, or the end of the grace time, ends the program
     /// as usual.
-    pub(super) fn listen() -> io::Result<Leave> {
+    pub(super) fn start_waiting() -> io::Result<TerminationSignals> {
         let mut signals = SigSet::empty();
-        let ignored = ignored();
+        let ignored = ignored_signals();
         for signal in SIGNALS {
             // A signal that `nohup` or a shell has set to ignored stays ignored.
             if ignored & (1 << (signal as i32 - 1)) == 0 {
@@ -39,8 +39,8 @@ impl Leave {
         signals.thread_block()?;
         let (heard, mut tell) = UnixStream::pair()?;
         let signal = Arc::new(AtomicI32::new(0));
-        let leave = Leave {
-            heard,
+        let leave = TerminationSignals {
+            wake_stream: heard,
             signal: Arc::clone(&signal),
         };
         std::thread::Builder::new().spawn(move || {
@@ -50,7 +50,7 @@ impl Leave {
             signal.store(first as i32, Ordering::SeqCst);
             let _ = tell.write_all(b"!");
             let _ = signals.thread_unblock();
-            std::thread::sleep(GRACE);
+            std::thread::sleep(GRACE_PERIOD);
             if let Some(same) = rustix::process::Signal::from_named_raw(first as i32) {
                 let _ = kill_process(getpid(), same);
             }
@@ -59,18 +59,18 @@ impl Leave {
     }
 
     /// Returns the number of the signal that arrived; 0 before.
-    pub(super) fn signal(&self) -> i32 {
+    pub(super) fn signal_number(&self) -> i32 {
         self.signal.load(Ordering::SeqCst)
     }
 
     /// Returns a descriptor that becomes readable once a signal has arrived.
-    pub(super) fn heard(&self) -> BorrowedFd<'_> {
-        self.heard.as_fd()
+    pub(super) fn wake_descriptor(&self) -> BorrowedFd<'_> {
+        self.wake_stream.as_fd()
     }
 }
 
 /// Returns the signals that this program was started to ignore, one bit each.
-fn ignored() -> u64 {
+fn ignored_signals() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())

@@ -1,10 +1,10 @@
 //! Verbs about all state files here, and the tool that calls verbs which are not listed.
 
-use crate::answer::{Done, No, changed, viewed};
+use crate::answer::{ToolError, ToolResult, answer_change, answer_view};
 use crate::arguments::ToolArguments;
 use crate::session::{SessionRole, ToolSession};
-use crate::table::Kind::{Flag, Number, Object, Text};
-use crate::table::{Arg, VERBS as NOUNS, Verb};
+use crate::table::ParameterType::{Flag, Number, Object, Text};
+use crate::table::{ToolParameter, ToolVerb, VERBS as NOUNS};
 use bowline_engine::files::KnownFile;
 use bowline_engine::history::RestoreOptions;
 use bowline_engine::kinds::FileKind;
@@ -13,75 +13,75 @@ use bowline_words::message::ToolNo;
 use serde_json::{Map, Value, json};
 
 /// Transitions shown by default.
-const LAST: u64 = 20;
+const TRANSITIONS_SHOWN: u64 = 20;
 
-const WHAT: Arg = Arg::may("what", Text).about("kind or path");
+const WHAT: ToolParameter = ToolParameter::optional("what", Text).with_description("kind or path");
 
-pub(crate) static VERBS: &[Verb] = &[
-    Verb::new(
+pub(crate) static VERBS: &[ToolVerb] = &[
+    ToolVerb::new(
         "bowline_status",
         SessionRole::ReadOnly,
         "Where all work here stands and what can be done next",
         &[WHAT],
-        status,
+        show_status,
     ),
-    Verb::new(
-        VERB,
+    ToolVerb::new(
+        GENERIC_VERB,
         SessionRole::ReadOnly,
         "Any other verb of thinking, memory, develop, orchestrate, task, agent or bowline. Without verb: lists them",
         &[
-            Arg::need("noun", Text),
-            Arg::may("verb", Text),
-            Arg::may("args", Object),
+            ToolParameter::required("noun", Text),
+            ToolParameter::optional("verb", Text),
+            ToolParameter::optional("args", Object),
         ],
-        any,
+        list_verbs,
     ),
-    Verb::new(
+    ToolVerb::new(
         "bowline_history",
         SessionRole::ReadOnly,
         "Transitions of a state file",
-        &[WHAT, Arg::may("last", Number)],
-        past,
+        &[WHAT, ToolParameter::optional("last", Number)],
+        show_history,
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "bowline_doctor",
         SessionRole::ReadOnly,
         "Check a state file; repairs nothing",
         &[WHAT],
-        check,
+        check_file,
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "bowline_undo",
         SessionRole::Person,
         "Take the last transition back",
-        &[WHAT, Arg::may("state_only", Flag)],
-        undo,
+        &[WHAT, ToolParameter::optional("state_only", Flag)],
+        undo_transition,
     )
-    .rare(),
-    Verb::new(
+    .mark_rare(),
+    ToolVerb::new(
         "bowline_restore",
         SessionRole::Person,
         "Bring a state file back as it was after a transition",
         &[
             WHAT,
-            Arg::need("sequence", Number),
-            Arg::may("state_only", Flag),
+            ToolParameter::required("sequence", Number),
+            ToolParameter::optional("state_only", Flag),
         ],
-        restore,
+        restore_transition,
     )
-    .rare(),
+    .mark_rare(),
 ];
 
 /// The tool through which all others can be called.
-pub(crate) const VERB: &str = "bowline_verb";
+pub(crate) const GENERIC_VERB: &str = "bowline_verb";
 
-fn status(desk: &ToolSession, given: &ToolArguments) -> Done {
+fn show_status(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
     let context = &desk.context;
     if given.text("what").is_some() {
-        let file = named(desk, given)?;
-        return viewed(desk, &file.view_or_empty(context)?);
+        let file = resolve_file(desk, given)?;
+        return answer_view(desk, &file.view_or_empty(context)?);
     }
     let found = workspace::discover_files(context, &desk.folder);
     let files: Vec<Value> = found
@@ -96,7 +96,7 @@ fn status(desk: &ToolSession, given: &ToolArguments) -> Done {
                         entry["next"] = next.into();
                     }
                 }
-                Err(error) => entry["error"] = No::from(error).to_json(desk)["error"].take(),
+                Err(error) => entry["error"] = ToolError::from(error).to_json(desk)["error"].take(),
             }
             entry
         })
@@ -115,36 +115,42 @@ fn status(desk: &ToolSession, given: &ToolArguments) -> Done {
 
 /// Lists the verbs of a noun. A call that names a verb is redirected to that verb before it comes
 /// here.
-fn any(desk: &ToolSession, given: &ToolArguments) -> Done {
+fn list_verbs(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
     let noun = given.required_text("noun").trim();
-    let verbs: Map<String, Value> = of_noun(noun, desk.role)
+    let verbs: Map<String, Value> = verbs_of_noun(noun, desk.role)
         .map(|(name, verb)| {
-            let told = format!("{}. {}", verb.about, verb.offered(desk.role));
+            let told = format!("{}. {}", verb.about, verb.offered_parameters(desk.role));
             (name.to_owned(), told.into())
         })
         .collect();
     if verbs.is_empty() {
         let noun = noun.chars().take(80).collect();
-        let known = nouns().join(", ");
-        return Err(No::tool(&ToolNo::NoNoun { noun, known }, desk.lang));
+        let known = noun_names().join(", ");
+        return Err(ToolError::from_tool_fault(
+            &ToolNo::NoNoun { noun, known },
+            desk.lang,
+        ));
     }
     Ok(json!({ "noun": noun, "verbs": verbs }))
 }
 
 /// Returns the verbs of a noun that a role may use.
-fn of_noun(noun: &str, role: SessionRole) -> impl Iterator<Item = (&'static str, &'static Verb)> {
+fn verbs_of_noun(
+    noun: &str,
+    role: SessionRole,
+) -> impl Iterator<Item = (&'static str, &'static ToolVerb)> {
     let all = NOUNS.iter().copied().flatten();
-    all.filter(move |verb| verb.role <= role && verb.name != VERB)
+    all.filter(move |verb| verb.role <= role && verb.name != GENERIC_VERB)
         .filter_map(move |verb| Some((verb.name.strip_prefix(noun)?.strip_prefix('_')?, verb)))
 }
 
 /// Returns the names of the verbs of a noun that a role may use.
-pub(crate) fn verbs_of(noun: &str, role: SessionRole) -> Vec<&'static str> {
-    of_noun(noun, role).map(|(name, _)| name).collect()
+pub(crate) fn verb_names(noun: &str, role: SessionRole) -> Vec<&'static str> {
+    verbs_of_noun(noun, role).map(|(name, _)| name).collect()
 }
 
 /// Returns the nouns of all verbs.
-pub(crate) fn nouns() -> Vec<&'static str> {
+pub(crate) fn noun_names() -> Vec<&'static str> {
     let mut nouns: Vec<&str> = NOUNS
         .iter()
         .copied()
@@ -155,7 +161,7 @@ pub(crate) fn nouns() -> Vec<&'static str> {
     nouns
 }
 
-fn named(desk: &ToolSession, given: &ToolArguments) -> Result<KnownFile, No> {
+fn resolve_file(desk: &ToolSession, given: &ToolArguments) -> Result<KnownFile, ToolError> {
     let what = given.text("what");
     if let Some(path) = what.filter(|what| FileKind::from_name(what).is_none()) {
         desk.resolve_path(path)?;
@@ -164,9 +170,9 @@ fn named(desk: &ToolSession, given: &ToolArguments) -> Result<KnownFile, No> {
     Ok(KnownFile::new(&desk.context, kind, &path))
 }
 
-fn past(desk: &ToolSession, given: &ToolArguments) -> Done {
-    let all = history::read_transitions(&named(desk, given)?)?;
-    let last = given.number("last").unwrap_or(LAST);
+fn show_history(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
+    let all = history::read_transitions(&resolve_file(desk, given)?)?;
+    let last = given.number("last").unwrap_or(TRANSITIONS_SHOWN);
     let skip = all
         .len()
         .saturating_sub(usize::try_from(last).unwrap_or(usize::MAX));
@@ -177,8 +183,8 @@ fn past(desk: &ToolSession, given: &ToolArguments) -> Done {
     Ok(json!({ "transitions": lines, "total": all.len() }))
 }
 
-fn check(desk: &ToolSession, given: &ToolArguments) -> Done {
-    let found = doctor::examine_file(&desk.context, &named(desk, given)?)?;
+fn check_file(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
+    let found = doctor::examine_file(&desk.context, &resolve_file(desk, given)?)?;
     let findings = found.findings.iter();
     Ok(json!({
         "kind": found.file.kind.name(),
@@ -188,21 +194,21 @@ fn check(desk: &ToolSession, given: &ToolArguments) -> Done {
     }))
 }
 
-fn back(given: &ToolArguments) -> RestoreOptions {
+fn undo_scope(given: &ToolArguments) -> RestoreOptions {
     RestoreOptions::from_now(given.is_set("state_only"))
 }
 
-fn undo(desk: &ToolSession, given: &ToolArguments) -> Done {
-    let file = named(desk, given)?;
-    let undone = history::undo_transition(&desk.context, &file, back(given))?;
+fn undo_transition(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
+    let file = resolve_file(desk, given)?;
+    let undone = history::undo_transition(&desk.context, &file, undo_scope(given))?;
     let facts = json!({ "undone": undone.state });
-    changed(desk, &undone, facts)
+    answer_change(desk, &undone, facts)
 }
 
-fn restore(desk: &ToolSession, given: &ToolArguments) -> Done {
-    let file = named(desk, given)?;
+fn restore_transition(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
+    let file = resolve_file(desk, given)?;
     let sequence = given.number("sequence").unwrap_or_default();
     let restored: Result<_, Error> =
-        history::restore_version(&desk.context, &file, sequence, back(given));
-    changed(desk, &restored?, json!({ "version": sequence }))
+        history::restore_version(&desk.context, &file, sequence, undo_scope(given));
+    answer_change(desk, &restored?, json!({ "version": sequence }))
 }

@@ -1,7 +1,7 @@
 //! `bowline` alone and `bowline status`: the state files here, and the possible next commands.
 
 use crate::commands::{develop_view, memory_view, orchestrate_view, thinking};
-use crate::output::{Output, Tone, exit_code};
+use crate::output::{CommandOutput, TextTone, exit_code};
 use bowline_engine::files::{FileView, KnownFile};
 use bowline_engine::kinds::{DocumentState, FileKind};
 use bowline_engine::{Context, Error, advice, workspace};
@@ -12,7 +12,11 @@ use std::process::ExitCode;
 use unicode_width::UnicodeWidthStr as _;
 
 /// Prints every state file here on a line or two each.
-pub(crate) fn show(context: &Context, output: &Output, folder: &Path) -> Result<ExitCode, Error> {
+pub(crate) fn print_overview(
+    context: &Context,
+    output: &CommandOutput,
+    folder: &Path,
+) -> Result<ExitCode, Error> {
     let mut files = Vec::new();
     let mut worst = ExitCode::SUCCESS;
     for (kind, path) in workspace::discover_files(context, folder) {
@@ -23,7 +27,7 @@ pub(crate) fn show(context: &Context, output: &Output, folder: &Path) -> Result<
                     value["status"] = json!(view.examined.status);
                     files.push(value);
                 } else {
-                    brief(context, output, &view);
+                    print_brief_view(context, output, &view);
                     files.push(Value::Null);
                 }
             }
@@ -33,20 +37,20 @@ pub(crate) fn show(context: &Context, output: &Output, folder: &Path) -> Result<
                 entry["error"] = output.error_json(&error);
                 files.push(entry);
                 if !output.json {
-                    output.error(&error);
+                    output.print_error(&error);
                 }
             }
         }
     }
     if output.json {
-        output.line(&json!({ "files": files }).to_string());
+        output.print_line(&json!({ "files": files }).to_string());
     } else if files.is_empty() {
-        output.line(&OutputNote::NothingYet.say(output.lang));
+        output.print_line(&OutputNote::NothingYet.say(output.lang));
         let mut shown = Vec::new();
         for command in FileKind::ALL.map(FileKind::how_to_begin) {
             if !shown.contains(&command) {
                 shown.push(command);
-                output.line(&format!("  {command}"));
+                output.print_line(&format!("  {command}"));
             }
         }
     }
@@ -54,9 +58,9 @@ pub(crate) fn show(context: &Context, output: &Output, folder: &Path) -> Result<
 }
 
 /// Prints one file in full, or every state file here.
-pub(crate) fn status(
+pub(crate) fn print_status(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     folder: &Path,
     what: Option<&str>,
 ) -> Result<ExitCode, Error> {
@@ -66,118 +70,120 @@ pub(crate) fn status(
             match below.len() {
                 0 => return Err(Error::NothingHere { path }),
                 1 => below.remove(0),
-                _ => return show(context, output, folder),
+                _ => return print_overview(context, output, folder),
             }
         }
-        Err(Error::Ambiguous { .. }) if what.is_none() => return show(context, output, folder),
-        Ok(_) if what.is_none() && !output.json && several(context, folder) => {
-            return show(context, output, folder);
+        Err(Error::Ambiguous { .. }) if what.is_none() => {
+            return print_overview(context, output, folder);
+        }
+        Ok(_) if what.is_none() && !output.json && has_several_runs(context, folder) => {
+            return print_overview(context, output, folder);
         }
         resolved => resolved?,
     };
     let view = KnownFile::new(context, kind, &path).read_view(context)?;
-    status_of(context, output, &view)
+    print_view(context, output, &view)
 }
 
 /// True if more than one piece of work is here.
-fn several(context: &Context, folder: &Path) -> bool {
+fn has_several_runs(context: &Context, folder: &Path) -> bool {
     let found = workspace::discover_files(context, folder);
     found.iter().filter(|(kind, _)| kind.has_moves()).count() > 1
 }
 
 /// Prints one file in full.
-pub(crate) fn status_of(
+pub(crate) fn print_view(
     context: &Context,
-    output: &Output,
+    output: &CommandOutput,
     view: &FileView,
 ) -> Result<ExitCode, Error> {
     if output.json {
-        output.line(&output.view_json(context, view).to_string());
+        output.print_line(&output.view_json(context, view).to_string());
         return Ok(ExitCode::SUCCESS);
     }
-    output.notices(&view.notices);
+    output.print_notices(&view.notices);
     let lines = match &view.examined.state {
-        DocumentState::Thinking(sheet) => thinking::overview(output, sheet),
+        DocumentState::Thinking(sheet) => thinking::thinking_overview(output, sheet),
         DocumentState::TaskState(memory) => {
             memory_view::task_state(output, memory, &view.examined.next)
         }
         DocumentState::TaskHistory(entries) => memory_view::task_history(output, entries),
         DocumentState::SharedContext(shared) => memory_view::shared_context(shared),
         DocumentState::AgentMemory(memory) => memory_view::agent_memory(memory),
-        DocumentState::Develop(run) => develop_view::overview(output, run.as_deref()),
-        DocumentState::Orchestrate => orchestrate_view::overview(output, view),
+        DocumentState::Develop(run) => develop_view::develop_overview(output, run.as_deref()),
+        DocumentState::Orchestrate => orchestrate_view::orchestration_overview(output, view),
     };
     for line in lines {
-        output.line(&line);
+        output.print_line(&line);
     }
-    findings(output, view);
-    next(context, output, view);
+    print_findings(output, view);
+    print_next_commands(context, output, view);
     Ok(ExitCode::SUCCESS)
 }
 
-fn brief(context: &Context, output: &Output, view: &FileView) {
+fn print_brief_view(context: &Context, output: &CommandOutput, view: &FileView) {
     let path = view.path.strip_prefix(&context.here).unwrap_or(&view.path);
-    let name = output.tone(Tone::Strong, view.kind.name());
-    output.line(&format!(
+    let name = output.colour_text(TextTone::Strong, view.kind.name());
+    output.print_line(&format!(
         "{name}  {}  {}",
-        standing(
+        format_status(
             output,
             &view.examined.status,
             view.sheet().map(|sheet| sheet.run.progress_percentage())
         ),
-        output.tone(Tone::Faint, &path.display().to_string())
+        output.colour_text(TextTone::Faint, &path.display().to_string())
     ));
-    output.notices(&view.notices);
-    findings(output, view);
-    next(context, output, view);
+    output.print_notices(&view.notices);
+    print_findings(output, view);
+    print_next_commands(context, output, view);
 }
 
 /// Formats a status, with a progress bar if the percentage is known.
-pub(crate) fn standing(output: &Output, word: &str, percent: Option<u32>) -> String {
+pub(crate) fn format_status(output: &CommandOutput, word: &str, percent: Option<u32>) -> String {
     let status = status_word(output, word);
     let tone = match word {
-        "completed" => Tone::Good,
-        "failed" => Tone::Bad,
-        "in_progress" => Tone::Busy,
-        _ => Tone::Faint,
+        "completed" => TextTone::Good,
+        "failed" => TextTone::Bad,
+        "in_progress" => TextTone::Busy,
+        _ => TextTone::Faint,
     };
-    let status = output.tone(tone, &status);
+    let status = output.colour_text(tone, &status);
     match percent {
-        Some(percent) => format!("{} {status} {percent}%", bar(percent)),
+        Some(percent) => format!("{} {status} {percent}%", progress_bar(percent)),
         None => status,
     }
 }
 
 /// Formats a progress bar of ten cells.
-pub(crate) fn bar(percent: u32) -> String {
+pub(crate) fn progress_bar(percent: u32) -> String {
     let full = usize::try_from(percent.min(100) / 10).unwrap_or(0);
     format!("{}{}", "█".repeat(full), "░".repeat(10 - full))
 }
 
-fn findings(output: &Output, view: &FileView) {
+fn print_findings(output: &CommandOutput, view: &FileView) {
     for finding in &view.examined.findings {
-        output.talk(&output.finding(finding, Some(&view.document)));
+        output.print_stderr(&output.format_finding(finding, Some(&view.document)));
     }
 }
 
-pub(crate) fn next(context: &Context, output: &Output, view: &FileView) {
+pub(crate) fn print_next_commands(context: &Context, output: &CommandOutput, view: &FileView) {
     for (index, command) in advice::suggested_commands(context, view).iter().enumerate() {
         let head = match index {
             0 => output.label(Label::Next),
             _ => "    ".to_owned(),
         };
         let colon = if index == 0 { ":" } else { " " };
-        output.line(&format!("  {head}{colon} {command}"));
+        output.print_line(&format!("  {head}{colon} {command}"));
     }
 }
 
 /// Translates a status word into the language of the output.
-pub(crate) fn status_word(output: &Output, word: &str) -> String {
+pub(crate) fn status_word(output: &CommandOutput, word: &str) -> String {
     Status::from_word(word).say(output.lang)
 }
 
 /// Formats a time span in its largest unit.
-pub(crate) fn duration(output: &Output, seconds: i64) -> String {
+pub(crate) fn format_duration(output: &CommandOutput, seconds: i64) -> String {
     const MINUTE: i64 = 60;
     const HOUR: i64 = 60 * MINUTE;
     const DAY: i64 = 24 * HOUR;
@@ -208,7 +214,7 @@ pub(crate) fn one_line(text: &str) -> String {
 }
 
 /// Cuts a text to a width in columns, with `…` at the end.
-pub(crate) fn cut(text: &str, width: usize) -> String {
+pub(crate) fn truncate_text(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
     }
@@ -225,6 +231,6 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
 }
 
 /// Pads a text to a width on the screen: Korean letters are two columns wide.
-pub(crate) fn pad(text: &str, width: usize) -> String {
+pub(crate) fn pad_text(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
 }
