@@ -63,7 +63,7 @@ impl ToolError {
     }
 
     /// Converts the error into the JSON that `--json` prints on the command line.
-    pub(crate) fn to_json(&self, desk: &ToolSession) -> Value {
+    pub(crate) fn to_json(&self, session: &ToolSession) -> Value {
         let (error, seen) = match self {
             ToolError::Engine(error) => (error, None),
             ToolError::WithEvidence(error, seen) => (error, Some(seen)),
@@ -76,8 +76,8 @@ impl ToolError {
                 return json!({ "error": { "code": code, "message": message, "hint": hint } });
             }
         };
-        let (mut message, hint) = error.render_message(desk.lang);
-        for cause in error.render_causes(desk.lang) {
+        let (mut message, hint) = error.render_message(session.lang);
+        for cause in error.render_causes(session.lang) {
             message.push_str(&format!(": {cause}"));
         }
         let mut body = json!({ "code": error.code(), "message": message, "hint": hint });
@@ -105,14 +105,14 @@ fn code(no: &ToolNo) -> &'static str {
 
 /// Builds the answer to a change: the transition, the next commands, and further facts of the verb.
 pub(crate) fn answer_change<S>(
-    desk: &ToolSession,
+    session: &ToolSession,
     changed: &ChangeOutcome<S>,
     facts: Value,
 ) -> ToolResult {
     let view = &changed.view;
     let mut body = json!({
         "kind": view.kind.name(),
-        "path": desk.display_path(&view.path),
+        "path": session.display_path(&view.path),
         "status": view.examined.status,
         "from": changed.moved.from,
         "to": changed.moved.to,
@@ -121,24 +121,24 @@ pub(crate) fn answer_change<S>(
     if let (Value::Object(body), Value::Object(facts)) = (&mut body, facts) {
         body.extend(facts);
     }
-    add_advice(desk, view, &mut body);
+    add_advice(session, view, &mut body);
     Ok(body)
 }
 
 /// Builds the answer to reading a state file.
-pub(crate) fn answer_view(desk: &ToolSession, view: &FileView) -> ToolResult {
+pub(crate) fn answer_view(session: &ToolSession, view: &FileView) -> ToolResult {
     let mut body = json!({
         "kind": view.kind.name(),
-        "path": desk.display_path(&view.path),
+        "path": session.display_path(&view.path),
         "status": view.examined.status,
         "state": view.masked_document(),
     });
-    add_advice(desk, view, &mut body);
+    add_advice(session, view, &mut body);
     Ok(body)
 }
 
-fn add_advice(desk: &ToolSession, view: &FileView, body: &mut Value) {
-    let next = advice::suggested_commands(&desk.context, view);
+fn add_advice(session: &ToolSession, view: &FileView, body: &mut Value) {
+    let next = advice::suggested_commands(&session.context, view);
     if !next.is_empty() {
         body["next"] = next.into();
     }
@@ -146,9 +146,10 @@ fn add_advice(desk: &ToolSession, view: &FileView, body: &mut Value) {
         .notices
         .iter()
         .filter(|notice| !matches!(notice, FileNotice::Mended(_)))
-        .map(|notice| notice.render_notice(desk.lang));
+        .map(|notice| notice.render_notice(session.lang));
     let findings = view.examined.findings.iter();
-    let findings = findings.map(|one| format!("{}: {}", one.pointer, one.message.say(desk.lang)));
+    let findings =
+        findings.map(|one| format!("{}: {}", one.pointer, one.message.say(session.lang)));
     let notes: Vec<String> = notices.chain(findings).take(ENTRIES_MAX).collect();
     if !notes.is_empty() {
         body["notes"] = notes.into();

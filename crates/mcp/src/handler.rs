@@ -38,7 +38,7 @@ refusal has code, message and hint: follow the hint. Never edit the state files.
 /// The tools of one connection.
 #[derive(Clone)]
 pub struct ToolHandler {
-    desk: Arc<ToolSession>,
+    session: Arc<ToolSession>,
     calls: Arc<Semaphore>,
     watch: Arc<ResourceWatcher>,
     /// Addresses that a client of the older protocol generation has subscribed to.
@@ -47,16 +47,16 @@ pub struct ToolHandler {
 
 impl ToolHandler {
     /// Creates the tools of a session.
-    pub fn new(desk: ToolSession) -> Self {
-        ToolHandler::with_call_limit(desk, Arc::new(Semaphore::new(CALLS_MAX)))
+    pub fn new(session: ToolSession) -> Self {
+        ToolHandler::with_call_limit(session, Arc::new(Semaphore::new(CALLS_MAX)))
     }
 
     /// Creates the tools of a session that shares its limit of calls with others.
-    pub fn with_call_limit(desk: ToolSession, calls: Arc<Semaphore>) -> Self {
-        let desk = Arc::new(desk);
+    pub fn with_call_limit(session: ToolSession, calls: Arc<Semaphore>) -> Self {
+        let session = Arc::new(session);
         ToolHandler {
-            watch: Arc::new(ResourceWatcher::new(&desk)),
-            desk,
+            watch: Arc::new(ResourceWatcher::new(&session)),
+            session,
             calls,
             wanted: Arc::default(),
         }
@@ -69,10 +69,10 @@ impl ToolHandler {
     ) -> Result<T, ErrorData> {
         let failed = |_| ErrorData::internal_error("the call was not carried out", None);
         let permit = Arc::clone(&self.calls).acquire_owned().await;
-        let desk = Arc::clone(&self.desk);
+        let session = Arc::clone(&self.session);
         let done = tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            what(&desk)
+            what(&session)
         });
         done.await.map_err(failed)
     }
@@ -84,45 +84,45 @@ impl ToolHandler {
 
 /// Carries out a call: checks verb, role and arguments, then calls the engine.
 fn run_tool_call(
-    desk: &ToolSession,
+    session: &ToolSession,
     call: &CallControl,
     verb: &'static ToolVerb,
     args: Map<String, Value>,
 ) -> ToolResult {
     let (verb, args) = match verb.name == bowline::GENERIC_VERB && args.contains_key("verb") {
-        true => resolve_generic_call(desk, args)?,
+        true => resolve_generic_call(session, args)?,
         false => (verb, args),
     };
-    if verb.role > desk.role {
-        return Err(match desk.role {
+    if verb.role > session.role {
+        return Err(match session.role {
             SessionRole::ReadOnly => {
-                ToolError::from_tool_fault(&ToolNo::ReadOnly { tool: verb.name }, desk.lang)
+                ToolError::from_tool_fault(&ToolNo::ReadOnly { tool: verb.name }, session.lang)
             }
             SessionRole::Agent | SessionRole::Person => {
                 Error::NeedsPerson { what: verb.name }.into()
             }
         });
     }
-    if verb.uses_files() && !desk.files {
+    if verb.uses_files() && !session.files {
         return Err(ToolError::from_tool_fault(
             &ToolNo::NoFiles { tool: verb.name },
-            desk.lang,
+            session.lang,
         ));
     }
-    let given = ToolArguments::from_call(verb, args, desk.lang)?;
-    let desk = desk.for_call(verb.name, call);
+    let given = ToolArguments::from_call(verb, args, session.lang)?;
+    let session = session.for_call(verb.name, call);
     if call.is_cancelled() {
         let what = verb.name.to_owned();
         return Err(Error::CallCancelled { what }.into());
     }
-    let done = sandbox_relay::run_outside(&desk, verb, &given)
-        .unwrap_or_else(|| (verb.run)(&desk, &given));
+    let done = sandbox_relay::run_outside(&session, verb, &given)
+        .unwrap_or_else(|| (verb.run)(&session, &given));
     done.map_err(|no| match no {
         ToolError::Engine(error) => {
-            ToolError::Engine(Box::new(desk.context.explain_refusal(*error)))
+            ToolError::Engine(Box::new(session.context.explain_refusal(*error)))
         }
         ToolError::WithEvidence(error, seen) => {
-            ToolError::WithEvidence(Box::new(desk.context.explain_refusal(*error)), seen)
+            ToolError::WithEvidence(Box::new(session.context.explain_refusal(*error)), seen)
         }
         ToolError::Rendered(_) => no,
     })
@@ -130,17 +130,17 @@ fn run_tool_call(
 
 /// Returns the verb that is called through `bowline_verb`, with its arguments.
 fn resolve_generic_call(
-    desk: &ToolSession,
+    session: &ToolSession,
     args: Map<String, Value>,
 ) -> Result<(&'static ToolVerb, Map<String, Value>), ToolError> {
-    let way = table::find_tool(bowline::GENERIC_VERB).filter(|verb| verb.role <= desk.role);
-    let no = |no: ToolNo| ToolError::from_tool_fault(&no, desk.lang);
+    let way = table::find_tool(bowline::GENERIC_VERB).filter(|verb| verb.role <= session.role);
+    let no = |no: ToolNo| ToolError::from_tool_fault(&no, session.lang);
     let unknown = |name: String| {
         let known = bowline::noun_names().join(", ");
         no(ToolNo::NoNoun { noun: name, known })
     };
     let way = way.ok_or_else(|| unknown(bowline::GENERIC_VERB.to_owned()))?;
-    let given = ToolArguments::from_call(way, args, desk.lang)?;
+    let given = ToolArguments::from_call(way, args, session.lang)?;
     let (noun, verb) = (
         given.required_text("noun").trim(),
         given.required_text("verb").trim(),
@@ -151,7 +151,7 @@ fn resolve_generic_call(
     let name = format!("{noun}_{verb}");
     let found = table::find_tool(&name).filter(|verb| verb.name != bowline::GENERIC_VERB);
     let found = found.ok_or_else(|| {
-        let known = bowline::verb_names(noun, desk.role);
+        let known = bowline::verb_names(noun, session.role);
         let shown: String = name.chars().take(NAME_CHARS_MAX).collect();
         match known.is_empty() {
             true => unknown(noun.chars().take(NAME_CHARS_MAX).collect()),
@@ -184,7 +184,7 @@ impl ServerHandler for ToolHandler {
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         Ok(ListToolsResult::with_all_items(schema::listed_tools(
-            &self.desk,
+            &self.session,
         )))
     }
 
@@ -202,10 +202,14 @@ impl ServerHandler for ToolHandler {
         let control = CallControl::new(context);
         let call = control.clone();
         let result = self
-            .run_blocking(move |desk| match run_tool_call(desk, &call, verb, args) {
-                Ok(body) => CallToolResult::success(text_content(serialise_bounded(body))),
-                Err(no) => CallToolResult::error(text_content(serialise_bounded(no.to_json(desk)))),
-            })
+            .run_blocking(
+                move |session| match run_tool_call(session, &call, verb, args) {
+                    Ok(body) => CallToolResult::success(text_content(serialise_bounded(body))),
+                    Err(no) => {
+                        CallToolResult::error(text_content(serialise_bounded(no.to_json(session))))
+                    }
+                },
+            )
             .await?;
         control.flush_progress().await;
         Ok(result.into())
@@ -225,9 +229,9 @@ impl ServerHandler for ToolHandler {
         request: ReadResourceRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let read = self.run_blocking(move |desk| {
-            let read = resources::read_resource(desk, &request.uri);
-            read.map_err(|no| no.to_json(desk))
+        let read = self.run_blocking(move |session| {
+            let read = resources::read_resource(session, &request.uri);
+            read.map_err(|no| no.to_json(session))
         });
         read.await?.map(Into::into).map_err(|told| {
             let said = told["error"]["message"]

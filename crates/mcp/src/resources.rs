@@ -20,8 +20,8 @@ pub(crate) const CARD_URI: &str = "bowline://card";
 const FILE_URI_PREFIX: &str = "bowline://state/";
 
 /// Returns the address of a state file: its path relative to the folder, if it is below it.
-pub(crate) fn resource_uri(desk: &ToolSession, path: &Path) -> String {
-    let shown = path.strip_prefix(&desk.folder).unwrap_or(path);
+pub(crate) fn resource_uri(session: &ToolSession, path: &Path) -> String {
+    let shown = path.strip_prefix(&session.folder).unwrap_or(path);
     let parts = shown.iter().map(|part| match part.to_str() {
         Some("/") => String::new(),
         Some(part) => encode_segment(part),
@@ -31,25 +31,25 @@ pub(crate) fn resource_uri(desk: &ToolSession, path: &Path) -> String {
 }
 
 /// Returns the state files that are visible from the folder.
-pub(crate) fn visible_files(desk: &ToolSession) -> Vec<(FileKind, PathBuf)> {
-    if !desk.files {
+pub(crate) fn visible_files(session: &ToolSession) -> Vec<(FileKind, PathBuf)> {
+    if !session.files {
         return Vec::new();
     }
-    let mut files = workspace::discover_files(&desk.context, &desk.folder);
-    if desk.confined {
-        files.retain(|(_, path)| path.starts_with(&desk.folder));
+    let mut files = workspace::discover_files(&session.context, &session.folder);
+    if session.confined {
+        files.retain(|(_, path)| path.starts_with(&session.folder));
     }
     files.truncate(RESOURCES_MAX - 1);
     files
 }
 
-pub(crate) fn list_resources(desk: &ToolSession) -> Vec<Resource> {
-    if !desk.files {
+pub(crate) fn list_resources(session: &ToolSession) -> Vec<Resource> {
+    if !session.files {
         return Vec::new();
     }
     let card = Resource::new(CARD_URI, "resume card").with_mime_type("text/plain");
-    let files = visible_files(desk).into_iter().map(|(kind, path)| {
-        Resource::new(resource_uri(desk, &path), desk.display_path(&path))
+    let files = visible_files(session).into_iter().map(|(kind, path)| {
+        Resource::new(resource_uri(session, &path), session.display_path(&path))
             .with_description(kind.name())
             .with_mime_type("application/json")
     });
@@ -58,26 +58,26 @@ pub(crate) fn list_resources(desk: &ToolSession) -> Vec<Resource> {
 
 /// Reads a listed resource; no other file can be read this way, whatever the address is.
 pub(crate) fn read_resource(
-    desk: &ToolSession,
+    session: &ToolSession,
     wanted: &str,
 ) -> Result<ReadResourceResult, ToolError> {
-    if wanted == CARD_URI && desk.files {
-        let card = advice::resume_card(&desk.folder, desk.lang).unwrap_or_default();
+    if wanted == CARD_URI && session.files {
+        let card = advice::resume_card(&session.folder, session.lang).unwrap_or_default();
         return Ok(single_content(ResourceContents::text(card, CARD_URI)));
     }
-    let found = visible_files(desk);
+    let found = visible_files(session);
     let found = found
         .into_iter()
-        .find(|(_, path)| resource_uri(desk, path) == wanted);
+        .find(|(_, path)| resource_uri(session, path) == wanted);
     let Some((kind, path)) = found else {
         let uri = wanted.chars().take(200).collect();
         return Err(ToolError::from_tool_fault(
             &ToolNo::NoResource { uri },
-            desk.lang,
+            session.lang,
         ));
     };
-    let file = KnownFile::new(&desk.context, kind, &path);
-    let view = file.read_view(&desk.context)?;
+    let file = KnownFile::new(&session.context, kind, &path);
+    let view = file.read_view(&session.context)?;
     let text = match kind {
         FileKind::Orchestrate => view.masked_document().to_string(),
         FileKind::Thinking
@@ -89,11 +89,11 @@ pub(crate) fn read_resource(
     };
     if text.len() > RESOURCE_BYTES_MAX {
         let no = ToolNo::TooBig {
-            path: desk.display_path(&path),
+            path: session.display_path(&path),
             bytes: text.len(),
             max: RESOURCE_BYTES_MAX,
         };
-        return Err(ToolError::from_tool_fault(&no, desk.lang));
+        return Err(ToolError::from_tool_fault(&no, session.lang));
     }
     let contents = ResourceContents::text(text, wanted);
     Ok(single_content(contents.with_mime_type("application/json")))

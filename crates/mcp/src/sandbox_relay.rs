@@ -16,26 +16,29 @@ use std::time::Duration;
 /// Runs a verb outside, if this process is in a sandbox and the verb changes a develop run. `None`
 /// otherwise.
 pub(crate) fn run_outside(
-    desk: &ToolSession,
+    session: &ToolSession,
     verb: &ToolVerb,
     given: &ToolArguments,
 ) -> Option<ToolResult> {
-    let socket = desk.context.variables.get(RELAY_VARIABLE)?;
+    let socket = session.context.variables.get(RELAY_VARIABLE)?;
     let for_it = verb.name.starts_with("develop_") && verb.role > SessionRole::ReadOnly;
     for_it.then(|| {
         relay_command(
-            desk,
+            session,
             verb.name,
             Path::new(socket),
-            command_line(desk, verb, given),
+            command_line(session, verb, given),
         )
     })
 }
 
 /// Builds the command line of a call: options first, so that no argument can be taken for an
 /// option.
-fn command_line(desk: &ToolSession, verb: &ToolVerb, given: &ToolArguments) -> Vec<String> {
-    let mut words = vec!["--json".to_owned(), format!("--lang={}", desk.lang.name())];
+fn command_line(session: &ToolSession, verb: &ToolVerb, given: &ToolArguments) -> Vec<String> {
+    let mut words = vec![
+        "--json".to_owned(),
+        format!("--lang={}", session.lang.name()),
+    ];
     words.extend(verb.name.split('_').map(str::to_owned));
     let mut named = Vec::new();
     for arg in verb.takes {
@@ -68,9 +71,14 @@ fn command_line(desk: &ToolSession, verb: &ToolVerb, given: &ToolArguments) -> V
     words
 }
 
-fn relay_command(desk: &ToolSession, verb: &str, socket: &Path, words: Vec<String>) -> ToolResult {
+fn relay_command(
+    session: &ToolSession,
+    verb: &str,
+    socket: &Path,
+    words: Vec<String>,
+) -> ToolResult {
     let mut printed = Vec::new();
-    let folder = desk.folder.clone();
+    let folder = session.folder.clone();
     let asked = RelayRequest::new(words, folder, String::new());
     let hear = |what, bytes: &[u8]| match what {
         RelayStream::Out => printed.extend_from_slice(bytes),
@@ -79,13 +87,13 @@ fn relay_command(desk: &ToolSession, verb: &str, socket: &Path, words: Vec<Strin
     let told = AtomicU64::new(0);
     let goes_on = |elapsed: Duration| {
         if elapsed.as_secs() > told.fetch_max(elapsed.as_secs(), Ordering::Relaxed) {
-            desk.call.report_progress(elapsed, verb);
+            session.call.report_progress(elapsed, verb);
         }
-        !desk.call.is_cancelled()
+        !session.call.is_cancelled()
     };
     match relay::run_outside_while(socket, &asked, hear, goes_on) {
         Ok(_) => {}
-        Err(_) if desk.call.is_cancelled() => {
+        Err(_) if session.call.is_cancelled() => {
             let what = verb.to_owned();
             return Err(Error::CallCancelled { what }.into());
         }
@@ -116,13 +124,13 @@ mod tests {
 
     #[test]
     fn a_call_is_a_command_line_that_cannot_be_misread() {
-        let desk = test_session(Path::new("/"));
+        let session = test_session(Path::new("/"));
         let line = |name: &str, args: Value| {
             let verb = table::find_tool(name).unwrap();
             let given =
-                ToolArguments::from_call(verb, args.as_object().unwrap().clone(), desk.lang);
+                ToolArguments::from_call(verb, args.as_object().unwrap().clone(), session.lang);
             let given = given.unwrap_or_else(|_| panic!("{name}"));
-            command_line(&desk, verb, &given)[2..].join(" ")
+            command_line(&session, verb, &given)[2..].join(" ")
         };
         assert_eq!(
             line(

@@ -13,11 +13,11 @@ use std::sync::Arc;
 const NOT_OF_TASK: [&str; 2] = ["thinking_", "orchestrate_"];
 
 /// Returns the tools that are listed.
-pub(crate) fn listed_tools(desk: &ToolSession) -> Vec<Tool> {
-    let of_task = desk.tasks.is_of_task() && desk.role == SessionRole::Agent;
+pub(crate) fn listed_tools(session: &ToolSession) -> Vec<Tool> {
+    let of_task = session.tasks.is_of_task() && session.role == SessionRole::Agent;
     let listed = VERBS.iter().copied().flatten().filter(|verb| {
-        verb.role <= desk.role
-            && (desk.files || !verb.uses_files())
+        verb.role <= session.role
+            && (session.files || !verb.uses_files())
             && match verb.listed {
                 ListingRule::Always => {
                     !of_task || !NOT_OF_TASK.iter().any(|it| verb.name.starts_with(it))
@@ -26,7 +26,7 @@ pub(crate) fn listed_tools(desk: &ToolSession) -> Vec<Tool> {
                 ListingRule::Rare => false,
             }
     });
-    listed.map(|verb| build_tool(verb, desk.role)).collect()
+    listed.map(|verb| build_tool(verb, session.role)).collect()
 }
 
 fn build_tool(verb: &ToolVerb, role: SessionRole) -> Tool {

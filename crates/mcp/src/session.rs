@@ -76,15 +76,15 @@ impl ToolSession {
     /// Returns a copy for one call: named in the lock while others wait for it, and with no more
     /// rights than the role has.
     pub(crate) fn for_call(&self, tool: &str, call: &CallControl) -> ToolSession {
-        let mut desk = self.clone();
-        desk.call = call.clone();
-        desk.context.what = format!("bowline mcp {tool}");
-        desk.context.lang = self.lang;
-        desk.context.here.clone_from(&self.folder);
+        let mut session = self.clone();
+        session.call = call.clone();
+        session.context.what = format!("bowline mcp {tool}");
+        session.context.lang = self.lang;
+        session.context.here.clone_from(&self.folder);
         if self.role < SessionRole::Person {
-            desk.context.actor = Some(Actor::Agent);
+            session.context.actor = Some(Actor::Agent);
         }
-        desk
+        session
     }
 
     /// Resolves a path argument against the folder.

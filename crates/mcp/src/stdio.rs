@@ -18,7 +18,7 @@ const THREAD_START_TIMEOUT: Duration = Duration::from_secs(1);
 const PIPE_BYTES: usize = 64 << 10;
 
 /// Serves until the input ends.
-pub fn serve_stdio(desk: ToolSession) -> io::Result<()> {
+pub fn serve_stdio(session: ToolSession) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         // The calls, and a few for the streams where they are not pipes.
@@ -30,7 +30,7 @@ pub fn serve_stdio(desk: ToolSession) -> io::Result<()> {
     start_blocking_threads(&runtime, 2);
     let served = runtime.block_on(async {
         let (input, output) = stdio_pipes();
-        serve_streams(desk, input, output).await
+        serve_streams(session, input, output).await
     });
     // Calls that are being carried out are finished; a read of the input is not waited for.
     runtime.shutdown_timeout(Duration::from_secs(5));
@@ -62,7 +62,7 @@ pub fn start_blocking_threads(runtime: &tokio::runtime::Runtime, count: usize) {
 
 /// Serves one client until its input ends.
 pub async fn serve_streams(
-    desk: ToolSession,
+    session: ToolSession,
     input: impl AsyncRead + Send + Unpin + 'static,
     output: impl AsyncWrite + Send + Unpin + 'static,
 ) -> io::Result<()> {
@@ -71,7 +71,7 @@ pub async fn serve_streams(
     tokio::spawn(forward_lines(input, to));
     let transport = AsyncRwTransport::new_server(lines, output);
     let transport = transport.with_max_line_length(LINE_BYTES_MAX);
-    match ToolHandler::new(desk).serve(transport).await {
+    match ToolHandler::new(session).serve(transport).await {
         Ok(running) => running.waiting().await.map(drop).map_err(io::Error::other),
         // The client disconnected without a message: not an error.
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),

@@ -26,15 +26,15 @@ pub(crate) enum ResourceChange {
 
 /// Watcher of one connection, started with the first subscriber.
 pub(crate) struct ResourceWatcher {
-    desk: Weak<ToolSession>,
+    session: Weak<ToolSession>,
     news: broadcast::Sender<ResourceChange>,
     begun: Mutex<bool>,
 }
 
 impl ResourceWatcher {
-    pub(crate) fn new(desk: &Arc<ToolSession>) -> Self {
+    pub(crate) fn new(session: &Arc<ToolSession>) -> Self {
         ResourceWatcher {
-            desk: Arc::downgrade(desk),
+            session: Arc::downgrade(session),
             news: broadcast::Sender::new(CHANGES_MAX),
             begun: Mutex::default(),
         }
@@ -46,8 +46,8 @@ impl ResourceWatcher {
         let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         if !*begun {
             *begun = true;
-            let (desk, news) = (Weak::clone(&self.desk), self.news.clone());
-            tokio::spawn(watch_folders(desk, news));
+            let (session, news) = (Weak::clone(&self.session), self.news.clone());
+            tokio::spawn(watch_folders(session, news));
         }
         news
     }
@@ -55,7 +55,7 @@ impl ResourceWatcher {
 
 /// Watches the folders that hold, or may come to hold, state files. Where the system cannot watch,
 /// nothing is reported, and clients have to read.
-async fn watch_folders(desk: Weak<ToolSession>, news: broadcast::Sender<ResourceChange>) {
+async fn watch_folders(session: Weak<ToolSession>, news: broadcast::Sender<ResourceChange>) {
     let (changed, mut changes) = mpsc::channel::<Vec<PathBuf>>(CHANGES_MAX);
     let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         // Subscribers read the file when notified; access events would notify them again.
@@ -69,15 +69,15 @@ async fn watch_folders(desk: Weak<ToolSession>, news: broadcast::Sender<Resource
         folders: HashSet::new(),
         known: Vec::new(),
     };
-    let look = |mut followed: WatchedFolders, desk: Weak<ToolSession>| async move {
+    let look = |mut followed: WatchedFolders, session: Weak<ToolSession>| async move {
         let looked = tokio::task::spawn_blocking(move || {
-            let desk = desk.upgrade()?;
-            followed.refresh_folders(&desk);
+            let session = session.upgrade()?;
+            followed.refresh_folders(&session);
             Some(followed)
         });
         looked.await.ok().flatten()
     };
-    followed = match look(followed, Weak::clone(&desk)).await {
+    followed = match look(followed, Weak::clone(&session)).await {
         Some(followed) => followed,
         None => return,
     };
@@ -88,11 +88,13 @@ async fn watch_folders(desk: Weak<ToolSession>, news: broadcast::Sender<Resource
             paths.extend(more);
         }
         let before = followed.known.clone();
-        followed = match look(followed, Weak::clone(&desk)).await {
+        followed = match look(followed, Weak::clone(&session)).await {
             Some(followed) => followed,
             None => return,
         };
-        let Some(desk) = desk.upgrade() else { return };
+        let Some(session) = session.upgrade() else {
+            return;
+        };
         if followed.known != before {
             let _ = news.send(ResourceChange::Listed);
         }
@@ -100,7 +102,7 @@ async fn watch_folders(desk: Weak<ToolSession>, news: broadcast::Sender<Resource
             .iter()
             .filter(|path| FileKind::of_path(path).is_some());
         let mut told: Vec<String> = told
-            .map(|path| resources::resource_uri(&desk, path))
+            .map(|path| resources::resource_uri(&session, path))
             .collect();
         if !told.is_empty() {
             told.push(CARD_URI.to_owned());
@@ -119,10 +121,10 @@ struct WatchedFolders {
 
 impl WatchedFolders {
     /// Updates the list of files, and watches the folders they are or may be in.
-    fn refresh_folders(&mut self, desk: &ToolSession) {
-        let files = resources::visible_files(desk).into_iter();
+    fn refresh_folders(&mut self, session: &ToolSession) {
+        let files = resources::visible_files(session).into_iter();
         self.known = files.map(|(_, path)| path).collect();
-        let usual = FileKind::ALL.map(|kind| desk.folder.join(kind.relative_path()));
+        let usual = FileKind::ALL.map(|kind| session.folder.join(kind.relative_path()));
         for path in self.known.iter().chain(&usual) {
             // A folder that does not exist yet will be created in an existing ancestor.
             let folder = path.ancestors().skip(1).find(|folder| folder.is_dir());

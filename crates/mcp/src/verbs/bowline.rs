@@ -77,17 +77,17 @@ pub(crate) static VERBS: &[ToolVerb] = &[
 /// The tool through which all others can be called.
 pub(crate) const GENERIC_VERB: &str = "bowline_verb";
 
-fn show_status(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
-    let context = &desk.context;
+fn show_status(session: &ToolSession, given: &ToolArguments) -> ToolResult {
+    let context = &session.context;
     if given.text("what").is_some() {
-        let file = resolve_file(desk, given)?;
-        return answer_view(desk, &file.view_or_empty(context)?);
+        let file = resolve_file(session, given)?;
+        return answer_view(session, &file.view_or_empty(context)?);
     }
-    let found = workspace::discover_files(context, &desk.folder);
+    let found = workspace::discover_files(context, &session.folder);
     let files: Vec<Value> = found
         .into_iter()
         .map(|(kind, path)| {
-            let mut entry = json!({ "kind": kind.name(), "path": desk.display_path(&path) });
+            let mut entry = json!({ "kind": kind.name(), "path": session.display_path(&path) });
             match KnownFile::new(context, kind, &path).read_view(context) {
                 Ok(view) => {
                     entry["status"] = view.examined.status.clone().into();
@@ -96,13 +96,15 @@ fn show_status(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
                         entry["next"] = next.into();
                     }
                 }
-                Err(error) => entry["error"] = ToolError::from(error).to_json(desk)["error"].take(),
+                Err(error) => {
+                    entry["error"] = ToolError::from(error).to_json(session)["error"].take()
+                }
             }
             entry
         })
         .collect();
     let mut body = json!({ "files": files });
-    match advice::resume_card(&desk.folder, desk.lang) {
+    match advice::resume_card(&session.folder, session.lang) {
         Some(card) => body["card"] = card.into(),
         None => {
             let mut begin = FileKind::ALL.map(FileKind::how_to_begin).to_vec();
@@ -115,11 +117,11 @@ fn show_status(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
 
 /// Lists the verbs of a noun. A call that names a verb is redirected to that verb before it comes
 /// here.
-fn list_verbs(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
+fn list_verbs(session: &ToolSession, given: &ToolArguments) -> ToolResult {
     let noun = given.required_text("noun").trim();
-    let verbs: Map<String, Value> = verbs_of_noun(noun, desk.role)
+    let verbs: Map<String, Value> = verbs_of_noun(noun, session.role)
         .map(|(name, verb)| {
-            let told = format!("{}. {}", verb.about, verb.offered_parameters(desk.role));
+            let told = format!("{}. {}", verb.about, verb.offered_parameters(session.role));
             (name.to_owned(), told.into())
         })
         .collect();
@@ -128,7 +130,7 @@ fn list_verbs(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
         let known = noun_names().join(", ");
         return Err(ToolError::from_tool_fault(
             &ToolNo::NoNoun { noun, known },
-            desk.lang,
+            session.lang,
         ));
     }
     Ok(json!({ "noun": noun, "verbs": verbs }))
@@ -161,17 +163,17 @@ pub(crate) fn noun_names() -> Vec<&'static str> {
     nouns
 }
 
-fn resolve_file(desk: &ToolSession, given: &ToolArguments) -> Result<KnownFile, ToolError> {
+fn resolve_file(session: &ToolSession, given: &ToolArguments) -> Result<KnownFile, ToolError> {
     let what = given.text("what");
     if let Some(path) = what.filter(|what| FileKind::from_name(what).is_none()) {
-        desk.resolve_path(path)?;
+        session.resolve_path(path)?;
     }
-    let (kind, path) = workspace::resolve_file(&desk.context, &desk.folder, what)?;
-    Ok(KnownFile::new(&desk.context, kind, &path))
+    let (kind, path) = workspace::resolve_file(&session.context, &session.folder, what)?;
+    Ok(KnownFile::new(&session.context, kind, &path))
 }
 
-fn show_history(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
-    let all = history::read_transitions(&resolve_file(desk, given)?)?;
+fn show_history(session: &ToolSession, given: &ToolArguments) -> ToolResult {
+    let all = history::read_transitions(&resolve_file(session, given)?)?;
     let last = given.number("last").unwrap_or(TRANSITIONS_SHOWN);
     let skip = all
         .len()
@@ -183,12 +185,12 @@ fn show_history(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
     Ok(json!({ "transitions": lines, "total": all.len() }))
 }
 
-fn check_file(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
-    let found = doctor::examine_file(&desk.context, &resolve_file(desk, given)?)?;
+fn check_file(session: &ToolSession, given: &ToolArguments) -> ToolResult {
+    let found = doctor::examine_file(&session.context, &resolve_file(session, given)?)?;
     let findings = found.findings.iter();
     Ok(json!({
         "kind": found.file.kind.name(),
-        "path": desk.display_path(&found.file.path),
+        "path": session.display_path(&found.file.path),
         "healthy": found.is_healthy(),
         "findings": findings.map(|one| one.to_json(found.document.as_ref())).collect::<Vec<_>>(),
     }))
@@ -198,17 +200,17 @@ fn undo_scope(given: &ToolArguments) -> RestoreOptions {
     RestoreOptions::from_now(given.is_set("state_only"))
 }
 
-fn undo_transition(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
-    let file = resolve_file(desk, given)?;
-    let undone = history::undo_transition(&desk.context, &file, undo_scope(given))?;
+fn undo_transition(session: &ToolSession, given: &ToolArguments) -> ToolResult {
+    let file = resolve_file(session, given)?;
+    let undone = history::undo_transition(&session.context, &file, undo_scope(given))?;
     let facts = json!({ "undone": undone.state });
-    answer_change(desk, &undone, facts)
+    answer_change(session, &undone, facts)
 }
 
-fn restore_transition(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
-    let file = resolve_file(desk, given)?;
+fn restore_transition(session: &ToolSession, given: &ToolArguments) -> ToolResult {
+    let file = resolve_file(session, given)?;
     let sequence = given.number("sequence").unwrap_or_default();
     let restored: Result<_, Error> =
-        history::restore_version(&desk.context, &file, sequence, undo_scope(given));
-    answer_change(desk, &restored?, json!({ "version": sequence }))
+        history::restore_version(&session.context, &file, sequence, undo_scope(given));
+    answer_change(session, &restored?, json!({ "version": sequence }))
 }

@@ -110,26 +110,31 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::Agent,
         "Enter PR",
         &[],
-        |desk, _| answer_run(desk, &desk.develop_run().enter_pr(&desk.context)?),
+        |session, _| answer_run(session, &session.develop_run().enter_pr(&session.context)?),
     ),
     ToolVerb::new(
         "develop_done",
         SessionRole::Agent,
         "Enter DONE",
         &[],
-        |desk, _| answer_run(desk, &desk.develop_run().finish_run(&desk.context)?),
+        |session, _| {
+            answer_run(
+                session,
+                &session.develop_run().finish_run(&session.context)?,
+            )
+        },
     ),
     ToolVerb::new(
         "develop_gate_reset",
         SessionRole::Agent,
         "Close a gate",
         &[GATE],
-        |desk, given| {
+        |session, given| {
             answer_run(
-                desk,
-                &desk
+                session,
+                &session
                     .develop_run()
-                    .gate_reset(&desk.context, gate_argument(given))?,
+                    .gate_reset(&session.context, gate_argument(given))?,
             )
         },
     )
@@ -166,7 +171,7 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::Agent,
         "Take a run over that Bowline did not start",
         &[],
-        |desk, _| answer_run(desk, &desk.develop_run().adopt_run(&desk.context)?),
+        |session, _| answer_run(session, &session.develop_run().adopt_run(&session.context)?),
     )
     .mark_rare(),
     ToolVerb::new(
@@ -174,10 +179,10 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::Person,
         "Seal the policy of the gates anew",
         &[],
-        |desk, _| {
+        |session, _| {
             answer_change(
-                desk,
-                &desk.develop_run().seal_run(&desk.context)?,
+                session,
+                &session.develop_run().seal_run(&session.context)?,
                 json!({}),
             )
         },
@@ -188,10 +193,10 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::Person,
         "Throw the run away",
         &[],
-        |desk, _| {
+        |session, _| {
             answer_change(
-                desk,
-                &desk.develop_run().discard_run(&desk.context)?,
+                session,
+                &session.develop_run().discard_run(&session.context)?,
                 json!({}),
             )
         },
@@ -204,13 +209,16 @@ fn gate_argument(given: &ToolArguments) -> Gate {
     Gate::from_name(given.required_text("gate")).unwrap_or(Gate::ReviewCleanPass)
 }
 
-fn show_status(desk: &ToolSession, _: &ToolArguments) -> ToolResult {
-    answer_view(desk, &desk.develop_run().file().read_view(&desk.context)?)
+fn show_status(session: &ToolSession, _: &ToolArguments) -> ToolResult {
+    answer_view(
+        session,
+        &session.develop_run().file().read_view(&session.context)?,
+    )
 }
 
 /// Answers with a run after a transition: its phase, and its open gates.
-fn answer_run(desk: &ToolSession, moved: &ChangeOutcome<Option<DevelopRunState>>) -> ToolResult {
-    answer_change(desk, moved, run_facts(moved, None))
+fn answer_run(session: &ToolSession, moved: &ChangeOutcome<Option<DevelopRunState>>) -> ToolResult {
+    answer_change(session, moved, run_facts(moved, None))
 }
 
 fn run_facts(moved: &ChangeOutcome<Option<DevelopRunState>>, id: Option<&str>) -> Value {
@@ -232,87 +240,93 @@ fn run_facts(moved: &ChangeOutcome<Option<DevelopRunState>>, id: Option<&str>) -
     facts
 }
 
-fn start_run(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
-    let run = desk.develop_run();
+fn start_run(session: &ToolSession, given: &ToolArguments) -> ToolResult {
+    let run = session.develop_run();
     let begun = run.start_run(
-        &desk.context,
+        &session.context,
         given.required_text("feature"),
         given.is_set("fresh"),
     )?;
     answer_change(
-        desk,
+        session,
         &begun,
         json!({ "phase": DevelopPhase::Design.name() }),
     )
 }
 
-fn start_review(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
-    let contract = given.text("contract").map(|path| desk.resolve_path(path));
+fn start_review(session: &ToolSession, given: &ToolArguments) -> ToolResult {
+    let contract = given
+        .text("contract")
+        .map(|path| session.resolve_path(path));
     let contract = contract.transpose()?;
-    let (run, ids) = (desk.develop_run(), given.texts("checkpoints"));
-    let moved = run.enter_review(&desk.context, &ids, contract.as_deref())?;
+    let (run, ids) = (session.develop_run(), given.texts("checkpoints"));
+    let moved = run.enter_review(&session.context, &ids, contract.as_deref())?;
     let known = moved.state.iter().flat_map(|run| &run.checkpoints);
     let ids: Vec<&str> = known.map(|one| one.id.as_str()).collect();
     let mut facts = run_facts(&moved, None);
     facts["checkpoints"] = json!(ids);
-    answer_change(desk, &moved, facts)
+    answer_change(session, &moved, facts)
 }
 
-fn start_implementing(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
-    let run = desk.develop_run();
-    let moved = run.enter_implement(&desk.context, given.text("strategy"))?;
+fn start_implementing(session: &ToolSession, given: &ToolArguments) -> ToolResult {
+    let run = session.develop_run();
+    let moved = run.enter_implement(&session.context, given.text("strategy"))?;
     let strategy = moved.state.as_ref().and_then(|run| run.strategy);
     let mut facts = run_facts(&moved, None);
     facts["strategy"] = json!(strategy.map(|strategy| strategy.name()));
-    answer_change(desk, &moved, facts)
+    answer_change(session, &moved, facts)
 }
 
-fn go_back(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
+fn go_back(session: &ToolSession, given: &ToolArguments) -> ToolResult {
     let phase =
         DevelopPhase::from_name(given.required_text("phase")).unwrap_or(DevelopPhase::Implement);
-    answer_run(desk, &desk.develop_run().go_back(&desk.context, phase)?)
+    answer_run(
+        session,
+        &session.develop_run().go_back(&session.context, phase)?,
+    )
 }
 
-fn gate_pass(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
+fn gate_pass(session: &ToolSession, given: &ToolArguments) -> ToolResult {
     let proof = GateProof {
         run: given.text("run"),
         by_hand: given.text("by_hand"),
     };
-    let heard = CommandMonitor::new(desk);
-    let passed = desk
-        .develop_run()
-        .gate_pass(&desk.context, gate_argument(given), proof, &heard);
-    answer_with_evidence(desk, passed, &heard, None)
+    let heard = CommandMonitor::new(session);
+    let passed =
+        session
+            .develop_run()
+            .gate_pass(&session.context, gate_argument(given), proof, &heard);
+    answer_with_evidence(session, passed, &heard, None)
 }
 
-fn checkpoint_start(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
-    let (run, id) = (desk.develop_run(), given.required_text("id"));
-    let moved = run.checkpoint_start(&desk.context, id, given.text("override"))?;
-    answer_change(desk, &moved, run_facts(&moved, Some(id)))
+fn checkpoint_start(session: &ToolSession, given: &ToolArguments) -> ToolResult {
+    let (run, id) = (session.develop_run(), given.required_text("id"));
+    let moved = run.checkpoint_start(&session.context, id, given.text("override"))?;
+    answer_change(session, &moved, run_facts(&moved, Some(id)))
 }
 
-fn checkpoint_pass(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
+fn checkpoint_pass(session: &ToolSession, given: &ToolArguments) -> ToolResult {
     let (run, id, heard) = (
-        desk.develop_run(),
+        session.develop_run(),
         given.required_text("id"),
-        CommandMonitor::new(desk),
+        CommandMonitor::new(session),
     );
-    let passed = run.checkpoint_pass(&desk.context, id, given.text("run"), &heard);
-    answer_with_evidence(desk, passed, &heard, Some(id))
+    let passed = run.checkpoint_pass(&session.context, id, given.text("run"), &heard);
+    answer_with_evidence(session, passed, &heard, Some(id))
 }
 
-fn checkpoint_fail(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
+fn checkpoint_fail(session: &ToolSession, given: &ToolArguments) -> ToolResult {
     let class = given.text("class").and_then(FailureClass::from_name);
     let class = class.unwrap_or(FailureClass::LogicError);
-    let (run, id) = (desk.develop_run(), given.required_text("id"));
-    let moved = run.checkpoint_fail(&desk.context, id, class)?;
-    answer_change(desk, &moved, run_facts(&moved, Some(id)))
+    let (run, id) = (session.develop_run(), given.required_text("id"));
+    let moved = run.checkpoint_fail(&session.context, id, class)?;
+    answer_change(session, &moved, run_facts(&moved, Some(id)))
 }
 
 /// Answers with the result of a verb that runs commands; failed commands with the end of their
 /// output.
 fn answer_with_evidence(
-    desk: &ToolSession,
+    session: &ToolSession,
     passed: Result<PassOutcome, Error>,
     heard: &CommandMonitor,
     id: Option<&str>,
@@ -324,7 +338,7 @@ fn answer_with_evidence(
             if !seen.is_null() {
                 facts["evidence"] = seen;
             }
-            answer_change(desk, &passed.changed, facts)
+            answer_change(session, &passed.changed, facts)
         }
         Err(error) if seen.is_null() => Err(error.into()),
         Err(error) => Err(ToolError::WithEvidence(Box::new(error), seen)),
@@ -338,10 +352,10 @@ struct CommandMonitor {
 }
 
 impl CommandMonitor {
-    fn new(desk: &ToolSession) -> Self {
+    fn new(session: &ToolSession) -> Self {
         CommandMonitor {
             ended: Mutex::default(),
-            call: desk.call.clone(),
+            call: session.call.clone(),
         }
     }
 

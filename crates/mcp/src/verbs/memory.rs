@@ -51,11 +51,11 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::Agent,
         "Begin a step, or retry it",
         &[STEP],
-        |desk, given| {
-            let moved = desk
+        |session, given| {
+            let moved = session
                 .memory_folder()
-                .step_start(&desk.context, given.required_id("id"))?;
-            answer_step(desk, &moved)
+                .step_start(&session.context, given.required_id("id"))?;
+            answer_step(session, &moved)
         },
     ),
     ToolVerb::new(
@@ -97,10 +97,10 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::ReadOnly,
         "A value all agents share",
         &[KEY.with_description("shared_data.…")],
-        |desk, given| {
-            let value = desk
+        |session, given| {
+            let value = session
                 .memory_folder()
-                .context_get(&desk.context, given.required_text("key"))?;
+                .context_get(&session.context, given.required_text("key"))?;
             Ok(json!({ "key": given.required_text("key"), "value": value }))
         },
     ),
@@ -109,14 +109,14 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::Agent,
         "Set it",
         &[KEY, VALUE],
-        |desk, given| {
-            let memory = desk.memory_folder();
+        |session, given| {
+            let memory = session.memory_folder();
             let moved = memory.context_set(
-                &desk.context,
+                &session.context,
                 given.required_text("key"),
                 value_argument(given),
             )?;
-            answer_change(desk, &moved, json!({}))
+            answer_change(session, &moved, json!({}))
         },
     ),
     ToolVerb::new(
@@ -124,8 +124,8 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::Agent,
         "Make the memory folder",
         &[],
-        |desk, _| {
-            let made = desk.memory_folder().create_files(&desk.context)?;
+        |session, _| {
+            let made = session.memory_folder().create_files(&session.context)?;
             let made: Vec<&str> = made.iter().map(|kind| kind.name()).collect();
             Ok(json!({ "created": made }))
         },
@@ -136,10 +136,10 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::Agent,
         "Pause the task",
         &[],
-        |desk, _| {
+        |session, _| {
             answer_change(
-                desk,
-                &desk.memory_folder().task_pause(&desk.context)?,
+                session,
+                &session.memory_folder().task_pause(&session.context)?,
                 json!({}),
             )
         },
@@ -150,10 +150,10 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::Agent,
         "Go on with it",
         &[],
-        |desk, _| {
+        |session, _| {
             answer_change(
-                desk,
-                &desk.memory_folder().task_resume(&desk.context)?,
+                session,
+                &session.memory_folder().task_resume(&session.context)?,
                 json!({}),
             )
         },
@@ -164,10 +164,10 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::Agent,
         "Give the task up",
         &[],
-        |desk, _| {
+        |session, _| {
             answer_change(
-                desk,
-                &desk.memory_folder().task_cancel(&desk.context)?,
+                session,
+                &session.memory_folder().task_cancel(&session.context)?,
                 json!({}),
             )
         },
@@ -178,10 +178,10 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::Person,
         "Reopen the step that failed for good",
         &[ToolParameter::optional("reason", Text)],
-        |desk, given| {
-            let memory = desk.memory_folder();
-            let moved = memory.task_recover(&desk.context, given.text("reason"))?;
-            answer_change(desk, &moved, json!({}))
+        |session, given| {
+            let memory = session.memory_folder();
+            let moved = memory.task_recover(&session.context, given.text("reason"))?;
+            answer_change(session, &moved, json!({}))
         },
     )
     .mark_rare(),
@@ -190,12 +190,12 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::Agent,
         "Take a queued task out of the queue",
         &[ToolParameter::required("id", Text)],
-        |desk, given| {
-            let moved = desk
+        |session, given| {
+            let moved = session
                 .memory_folder()
-                .task_drop(&desk.context, given.required_text("id"))?;
+                .task_drop(&session.context, given.required_text("id"))?;
             let facts = json!({ "id": moved.state });
-            answer_change(desk, &moved, facts)
+            answer_change(session, &moved, facts)
         },
     )
     .mark_rare(),
@@ -209,11 +209,11 @@ pub(crate) static VERBS: &[ToolVerb] = &[
             ToolParameter::optional("cluster", Text),
             ToolParameter::optional("deps", Any(&[Number])).with_description("[id]"),
         ],
-        |desk, given| {
+        |session, given| {
             let step = parse_step(&Value::Object(given.all_values().clone()))?;
             answer_change(
-                desk,
-                &desk.memory_folder().step_add(&desk.context, step)?,
+                session,
+                &session.memory_folder().step_add(&session.context, step)?,
                 json!({}),
             )
         },
@@ -224,14 +224,14 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::Agent,
         "Add to a list of the shared context",
         &[KEY, VALUE],
-        |desk, given| {
-            let memory = desk.memory_folder();
+        |session, given| {
+            let memory = session.memory_folder();
             let moved = memory.context_append(
-                &desk.context,
+                &session.context,
                 given.required_text("key"),
                 value_argument(given),
             )?;
-            answer_change(desk, &moved, json!({}))
+            answer_change(session, &moved, json!({}))
         },
     )
     .mark_rare(),
@@ -240,10 +240,10 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::Agent,
         "Begin a new session",
         &[],
-        |desk, _| {
-            let moved = desk.memory_folder().session_new(&desk.context)?;
+        |session, _| {
+            let moved = session.memory_folder().session_new(&session.context)?;
             let facts = json!({ "id": moved.state });
-            answer_change(desk, &moved, facts)
+            answer_change(session, &moved, facts)
         },
     )
     .mark_rare(),
@@ -252,9 +252,11 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::ReadOnly,
         "A value of an agent's own memory",
         &[NAME, KEY],
-        |desk, given| {
+        |session, given| {
             let (name, key) = (given.required_text("name"), given.required_text("key"));
-            let value = desk.memory_folder().agent_get(&desk.context, name, key)?;
+            let value = session
+                .memory_folder()
+                .agent_get(&session.context, name, key)?;
             Ok(json!({ "name": name, "key": key, "value": value }))
         },
     )
@@ -264,12 +266,15 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::Agent,
         "Set it",
         &[NAME, KEY, VALUE],
-        |desk, given| {
+        |session, given| {
             let (name, key) = (given.required_text("name"), given.required_text("key"));
-            let moved =
-                desk.memory_folder()
-                    .agent_set(&desk.context, name, key, value_argument(given))?;
-            answer_change(desk, &moved, json!({}))
+            let moved = session.memory_folder().agent_set(
+                &session.context,
+                name,
+                key,
+                value_argument(given),
+            )?;
+            answer_change(session, &moved, json!({}))
         },
     )
     .mark_rare(),
@@ -278,11 +283,11 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::Agent,
         "Add to a list of an agent's own memory",
         &[NAME, KEY, VALUE],
-        |desk, given| {
+        |session, given| {
             let (name, key) = (given.required_text("name"), given.required_text("key"));
-            let memory = desk.memory_folder();
-            let moved = memory.agent_append(&desk.context, name, key, value_argument(given))?;
-            answer_change(desk, &moved, json!({}))
+            let memory = session.memory_folder();
+            let moved = memory.agent_append(&session.context, name, key, value_argument(given))?;
+            answer_change(session, &moved, json!({}))
         },
     )
     .mark_rare(),
@@ -291,13 +296,13 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::ReadOnly,
         "Finished tasks, their lessons, statistics",
         &[],
-        |desk, _| {
+        |session, _| {
             answer_view(
-                desk,
-                &desk
+                session,
+                &session
                     .memory_folder()
                     .history_file()
-                    .view_or_empty(&desk.context)?,
+                    .view_or_empty(&session.context)?,
             )
         },
     )
@@ -307,8 +312,8 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::Agent,
         "Shorten history and caches",
         &[],
-        |desk, _| {
-            let report = desk.memory_folder().prune_files(&desk.context)?;
+        |session, _| {
+            let report = session.memory_folder().prune_files(&session.context)?;
             Ok(json!({
                 "removed": report.removed, "summarised": report.summarised, "agents": report.agents,
             }))
@@ -320,9 +325,12 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::Agent,
         "Copy the memory's files aside",
         &[],
-        |desk, _| {
-            let copies = desk.memory_folder().back_up(&desk.context)?;
-            let copies: Vec<String> = copies.iter().map(|path| desk.display_path(path)).collect();
+        |session, _| {
+            let copies = session.memory_folder().back_up(&session.context)?;
+            let copies: Vec<String> = copies
+                .iter()
+                .map(|path| session.display_path(path))
+                .collect();
             Ok(json!({ "copies": copies }))
         },
     )
@@ -332,11 +340,11 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::Person,
         "Bring a copy back",
         &[ToolParameter::optional("which", Text)],
-        |desk, given| {
-            let memory = desk.memory_folder();
-            let moved = memory.restore_copy(&desk.context, given.text("which"), None)?;
+        |session, given| {
+            let memory = session.memory_folder();
+            let moved = memory.restore_copy(&session.context, given.text("which"), None)?;
             let facts = json!({ "copy": moved.state });
-            answer_change(desk, &moved, facts)
+            answer_change(session, &moved, facts)
         },
     )
     .mark_rare(),
@@ -345,13 +353,13 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::ReadOnly,
         "The current task and its plan",
         &[],
-        |desk, _| {
+        |session, _| {
             answer_view(
-                desk,
-                &desk
+                session,
+                &session
                     .memory_folder()
                     .state_file()
-                    .view_or_empty(&desk.context)?,
+                    .view_or_empty(&session.context)?,
             )
         },
     )
@@ -362,7 +370,7 @@ fn value_argument(given: &ToolArguments) -> &Value {
     given.value("value").unwrap_or(&Value::Null)
 }
 
-fn task_new(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
+fn task_new(session: &ToolSession, given: &ToolArguments) -> ToolResult {
     let steps = given.value("steps").and_then(Value::as_array);
     let steps = steps.into_iter().flatten().map(parse_step);
     let new = NewTask {
@@ -373,9 +381,9 @@ fn task_new(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
         context: Request::default(),
         ..NewTask::default()
     };
-    let moved = desk.memory_folder().task_new(&desk.context, &new)?;
+    let moved = session.memory_folder().task_new(&session.context, &new)?;
     let facts = json!({ "id": moved.state.id, "queued": moved.state.queued });
-    answer_change(desk, &moved, facts)
+    answer_change(session, &moved, facts)
 }
 
 /// Parses a step as the state file has it.
@@ -409,13 +417,13 @@ fn parse_step(step: &Value) -> Result<NewStep, ToolError> {
     })
 }
 
-fn answer_step(desk: &ToolSession, moved: &ChangeOutcome<TaskMemory>) -> ToolResult {
+fn answer_step(session: &ToolSession, moved: &ChangeOutcome<TaskMemory>) -> ToolResult {
     let plan = moved.state.current.as_ref().map(|task| &task.plan);
     let step = plan.and_then(|plan| plan.current_step());
-    answer_change(desk, moved, json!({ "currentStep": step }))
+    answer_change(session, moved, json!({ "currentStep": step }))
 }
 
-fn step_complete(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
+fn step_complete(session: &ToolSession, given: &ToolArguments) -> ToolResult {
     let made = given.texts("artifacts").into_iter().map(|text| {
         let (path, description) = text.split_once(':').unwrap_or((&text, ""));
         TaskArtifact {
@@ -425,17 +433,17 @@ fn step_complete(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
         }
     });
     let (id, output) = (given.required_id("id"), given.value("output"));
-    let memory = desk.memory_folder();
-    let moved = memory.step_complete(&desk.context, id, output, made.collect())?;
-    answer_step(desk, &moved)
+    let memory = session.memory_folder();
+    let moved = memory.step_complete(&session.context, id, output, made.collect())?;
+    answer_step(session, &moved)
 }
 
-fn step_fail(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
+fn step_fail(session: &ToolSession, given: &ToolArguments) -> ToolResult {
     let kind =
         FailureKind::from_name(given.required_text("type")).unwrap_or(FailureKind::Transient);
-    let memory = desk.memory_folder();
+    let memory = session.memory_folder();
     let moved = memory.step_fail(
-        &desk.context,
+        &session.context,
         given.required_id("id"),
         kind,
         given.required_text("message"),
@@ -443,10 +451,10 @@ fn step_fail(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
     let facts = json!({
         "tries": moved.state.tries, "triesMax": TRIES_MAX, "escalated": moved.state.escalated,
     });
-    answer_change(desk, &moved, facts)
+    answer_change(session, &moved, facts)
 }
 
-fn task_finish(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
+fn task_finish(session: &ToolSession, given: &ToolArguments) -> ToolResult {
     let finish = FinishReport {
         result: given.text("result").and_then(TaskResult::from_name),
         summary: given.text("summary").map(str::to_owned),
@@ -454,8 +462,10 @@ fn task_finish(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
         tokens: given.number("tokens"),
     };
     answer_change(
-        desk,
-        &desk.memory_folder().task_finish(&desk.context, finish)?,
+        session,
+        &session
+            .memory_folder()
+            .task_finish(&session.context, finish)?,
         json!({}),
     )
 }

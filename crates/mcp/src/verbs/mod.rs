@@ -64,10 +64,10 @@ pub(crate) mod tests {
     /// Estimates the tokens a model pays for the list, at about four bytes each. `docs/mcp.md`
     /// compares this with real tokenizers.
     fn estimate_tokens(role: SessionRole, of_task: bool) -> usize {
-        let mut desk = test_session(Path::new("/"));
-        desk.role = role;
-        desk.tasks = Arc::new(NoServer { of_task });
-        let mut tools = schema::listed_tools(&desk);
+        let mut session = test_session(Path::new("/"));
+        session.role = role;
+        session.tasks = Arc::new(NoServer { of_task });
+        let mut tools = schema::listed_tools(&session);
         // Hints are for the client; a model does not see them.
         tools.iter_mut().for_each(|tool| tool.annotations = None);
         serde_json::to_string(&tools).unwrap().len().div_ceil(4)
@@ -82,9 +82,9 @@ pub(crate) mod tests {
             SessionRole::Agent,
             SessionRole::Person,
         ] {
-            let mut desk = test_session(Path::new("/"));
-            desk.role = role;
-            for tool in schema::listed_tools(&desk) {
+            let mut session = test_session(Path::new("/"));
+            session.role = role;
+            for tool in schema::listed_tools(&session) {
                 let hints = tool.annotations.unwrap();
                 let reads = hints.read_only_hint.unwrap();
                 assert_eq!(hints.idempotent_hint, Some(reads), "{}", tool.name);

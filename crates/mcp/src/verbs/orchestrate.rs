@@ -49,13 +49,14 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::Agent,
         "Begin a task",
         &[ID],
-        |desk, given| {
+        |session, given| {
             let id = given.required_text("id").to_owned();
-            send_to_run(desk, &SocketRequest::Start { id }).unwrap_or_else(|| {
+            send_to_run(session, &SocketRequest::Start { id }).unwrap_or_else(|| {
                 answer_task(
-                    desk,
-                    desk.orchestration()
-                        .start_task(&desk.context, given.required_text("id")),
+                    session,
+                    session
+                        .orchestration()
+                        .start_task(&session.context, given.required_text("id")),
                 )
             })
         },
@@ -65,13 +66,14 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::Agent,
         "End a task; ticks it in the plan",
         &[ID],
-        |desk, given| {
+        |session, given| {
             let id = given.required_text("id").to_owned();
-            send_to_run(desk, &SocketRequest::Complete { id }).unwrap_or_else(|| {
+            send_to_run(session, &SocketRequest::Complete { id }).unwrap_or_else(|| {
                 answer_task(
-                    desk,
-                    desk.orchestration()
-                        .complete_task(&desk.context, given.required_text("id")),
+                    session,
+                    session
+                        .orchestration()
+                        .complete_task(&session.context, given.required_text("id")),
                 )
             })
         },
@@ -102,13 +104,14 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::Agent,
         "Give a failed task a fresh start",
         &[ID],
-        |desk, given| {
+        |session, given| {
             let id = given.required_text("id").to_owned();
-            send_to_run(desk, &SocketRequest::Retry { id }).unwrap_or_else(|| {
+            send_to_run(session, &SocketRequest::Retry { id }).unwrap_or_else(|| {
                 answer_task(
-                    desk,
-                    desk.orchestration()
-                        .retry_task(&desk.context, given.required_text("id")),
+                    session,
+                    session
+                        .orchestration()
+                        .retry_task(&session.context, given.required_text("id")),
                 )
             })
         },
@@ -127,7 +130,12 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::Agent,
         "Rebuild the state from the plan's ticks",
         &[],
-        |desk, _| answer_begun(desk, &desk.orchestration().rebuild_run(&desk.context)?),
+        |session, _| {
+            answer_begun(
+                session,
+                &session.orchestration().rebuild_run(&session.context)?,
+            )
+        },
     )
     .mark_rare(),
     ToolVerb::new(
@@ -162,9 +170,9 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::ReadOnly,
         "The orchestration",
         &[],
-        |desk, _| {
-            let glance = orchestrate::read_overview(&desk.context, &desk.folder)?;
-            let mut body = answer_view(desk, &glance.view)?;
+        |session, _| {
+            let glance = orchestrate::read_overview(&session.context, &session.folder)?;
+            let mut body = answer_view(session, &glance.view)?;
             body["done"] = glance.done_count().into();
             body["total"] = glance.total_count().into();
             Ok(body)
@@ -176,7 +184,7 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::Person,
         "Have the run start nothing new",
         &[],
-        |desk, _| require_run(desk, &SocketRequest::Pause {}),
+        |session, _| require_run(session, &SocketRequest::Pause {}),
     )
     .mark_rare(),
     ToolVerb::new(
@@ -184,7 +192,7 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::Person,
         "Have the run go on",
         &[],
-        |desk, _| require_run(desk, &SocketRequest::Continue {}),
+        |session, _| require_run(session, &SocketRequest::Continue {}),
     )
     .mark_rare(),
     ToolVerb::new(
@@ -192,15 +200,15 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::Person,
         "Have the run end its agents and leave",
         &[],
-        |desk, _| require_run(desk, &SocketRequest::Stop {}),
+        |session, _| require_run(session, &SocketRequest::Stop {}),
     )
     .mark_rare(),
 ];
 
 /// Sends a request to the run that owns the file; `None` if no run is active.
-fn send_to_run(desk: &ToolSession, request: &SocketRequest) -> Option<ToolResult> {
+fn send_to_run(session: &ToolSession, request: &SocketRequest) -> Option<ToolResult> {
     let answer =
-        control_socket::send_request(&desk.orchestration().file().path, request, desk.lang)?;
+        control_socket::send_request(&session.orchestration().file().path, request, session.lang)?;
     Some(match (answer.error, answer.task) {
         (Some(error), _) => Err(ToolError::Rendered(ToolRefusal {
             code: error.code,
@@ -212,14 +220,17 @@ fn send_to_run(desk: &ToolSession, request: &SocketRequest) -> Option<ToolResult
     })
 }
 
-fn require_run(desk: &ToolSession, request: &SocketRequest) -> ToolResult {
-    send_to_run(desk, request).unwrap_or_else(|| {
-        let path = desk.orchestration().file().path.clone();
+fn require_run(session: &ToolSession, request: &SocketRequest) -> ToolResult {
+    send_to_run(session, request).unwrap_or_else(|| {
+        let path = session.orchestration().file().path.clone();
         Err(Error::NobodyRuns { path }.into())
     })
 }
 
-fn answer_task(desk: &ToolSession, moved: Result<ChangeOutcome<TaskMoved>, Error>) -> ToolResult {
+fn answer_task(
+    session: &ToolSession,
+    moved: Result<ChangeOutcome<TaskMoved>, Error>,
+) -> ToolResult {
     let moved = moved?;
     let task = &moved.state;
     let mut facts = json!({ "id": task.id, "done": task.done, "total": task.total });
@@ -229,10 +240,10 @@ fn answer_task(desk: &ToolSession, moved: Result<ChangeOutcome<TaskMoved>, Error
     if task.attempts > 0 {
         facts["attempts"] = json!(format!("{}/{}", task.attempts, task.attempts_max));
     }
-    answer_change(desk, &moved, facts)
+    answer_change(session, &moved, facts)
 }
 
-fn answer_begun(desk: &ToolSession, moved: &ChangeOutcome<StartedOrchestration>) -> ToolResult {
+fn answer_begun(session: &ToolSession, moved: &ChangeOutcome<StartedOrchestration>) -> ToolResult {
     let StartedOrchestration {
         project,
         total,
@@ -240,13 +251,13 @@ fn answer_begun(desk: &ToolSession, moved: &ChangeOutcome<StartedOrchestration>)
         phase,
     } = &moved.state;
     let facts = json!({ "project": project, "total": total, "done": done, "phase": phase });
-    answer_change(desk, moved, facts)
+    answer_change(session, moved, facts)
 }
 
-fn init_orchestration(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
+fn init_orchestration(session: &ToolSession, given: &ToolArguments) -> ToolResult {
     let plan = given
         .text("file")
-        .map(|path| desk.resolve_path(path))
+        .map(|path| session.resolve_path(path))
         .transpose()?;
     let parallel = given
         .number("parallel")
@@ -262,21 +273,24 @@ fn init_orchestration(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
         project: given.text("project").map(str::to_owned),
     };
     answer_begun(
-        desk,
-        &desk.orchestration().create_run(&desk.context, &begin)?,
+        session,
+        &session
+            .orchestration()
+            .create_run(&session.context, &begin)?,
     )
 }
 
-fn next_step(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
+fn next_step(session: &ToolSession, given: &ToolArguments) -> ToolResult {
     let phase = given.number("phase").map(|_| given.required_id("phase"));
-    let (reply, error) = orchestrate::resolve_reply(&desk.context, &desk.orchestration(), phase);
+    let (reply, error) =
+        orchestrate::resolve_reply(&session.context, &session.orchestration(), phase);
     match error {
         Some(error) => Err(error.into()),
         None => Ok(json!({ "reply": reply.to_string() })),
     }
 }
 
-fn fail_task(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
+fn fail_task(session: &ToolSession, given: &ToolArguments) -> ToolResult {
     let (id, reason, retry) = (
         given.required_text("id"),
         given.text("reason"),
@@ -287,49 +301,50 @@ fn fail_task(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
         reason: reason.map(str::to_owned),
         retry,
     };
-    send_to_run(desk, &request).unwrap_or_else(|| {
+    send_to_run(session, &request).unwrap_or_else(|| {
         answer_task(
-            desk,
-            desk.orchestration()
-                .fail_task(&desk.context, id, reason, retry),
+            session,
+            session
+                .orchestration()
+                .fail_task(&session.context, id, reason, retry),
         )
     })
 }
 
-fn force_complete(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
+fn force_complete(session: &ToolSession, given: &ToolArguments) -> ToolResult {
     let (id, reason) = (given.required_text("id"), given.text("reason"));
     let request = SocketRequest::ForceComplete {
         id: id.to_owned(),
         reason: reason.map(str::to_owned),
-        person: desk.context.actor() == Actor::Person,
+        person: session.context.actor() == Actor::Person,
     };
-    send_to_run(desk, &request).unwrap_or_else(|| {
-        let run = desk.orchestration();
-        answer_task(desk, run.force_complete(&desk.context, id, reason))
+    send_to_run(session, &request).unwrap_or_else(|| {
+        let run = session.orchestration();
+        answer_task(session, run.force_complete(&session.context, id, reason))
     })
 }
 
-fn phase_finish(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
-    let run = desk.orchestration();
+fn phase_finish(session: &ToolSession, given: &ToolArguments) -> ToolResult {
+    let run = session.orchestration();
     let (phase, no_git) = (given.required_id("phase"), given.is_set("no_git"));
-    let moved = manual::finish_phase(&desk.context, &run, phase, no_git)?;
+    let moved = manual::finish_phase(&session.context, &run, phase, no_git)?;
     let facts = json!({ "current": moved.state.current, "allDone": moved.state.all_done });
-    answer_change(desk, &moved, facts)
+    answer_change(session, &moved, facts)
 }
 
-fn draw_graph(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
+fn draw_graph(session: &ToolSession, given: &ToolArguments) -> ToolResult {
     let picture = match given.text("format") {
         Some("dot") => DrawingFormat::Dot,
         _ => DrawingFormat::Mermaid,
     };
-    let drawn = desk
+    let drawn = session
         .orchestration()
-        .draw_graph(&desk.context, picture, desk.lang)?;
+        .draw_graph(&session.context, picture, session.lang)?;
     Ok(json!({ "text": drawn.text, "criticalPath": drawn.critical, "leftOut": drawn.left_out }))
 }
 
-fn verify_plan(desk: &ToolSession, _: &ToolArguments) -> ToolResult {
-    let found = desk.orchestration().compare_plan(&desk.context)?;
+fn verify_plan(session: &ToolSession, _: &ToolArguments) -> ToolResult {
+    let found = session.orchestration().compare_plan(&session.context)?;
     let phases: Vec<Value> = found
         .phases
         .iter()
@@ -343,21 +358,21 @@ fn verify_plan(desk: &ToolSession, _: &ToolArguments) -> ToolResult {
             })
         })
         .collect();
-    let gone = manual::landings_gone(&desk.context, &desk.orchestration())?;
+    let gone = manual::landings_gone(&session.context, &session.orchestration())?;
     Ok(json!({
-        "plan": desk.display_path(&found.plan),
+        "plan": session.display_path(&found.plan),
         "agrees": phases.is_empty() && gone.is_none(),
         "phases": phases,
-        "landingsGone": gone.map(|why| why.render_line(desk.lang)),
+        "landingsGone": gone.map(|why| why.render_line(session.lang)),
     }))
 }
 
-fn show_plan(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
+fn show_plan(session: &ToolSession, given: &ToolArguments) -> ToolResult {
     let named: Option<PathBuf> = given
         .text("file")
-        .map(|path| desk.resolve_path(path))
+        .map(|path| session.resolve_path(path))
         .transpose()?;
-    let plan = orchestrate::load_plan(&desk.context, &desk.folder, named.as_deref())?;
+    let plan = orchestrate::load_plan(&session.context, &session.folder, named.as_deref())?;
     let needs: std::collections::HashMap<_, _> = plan.file.dependencies().collect();
     let tasks: Vec<Value> = plan
         .file
@@ -374,7 +389,7 @@ fn show_plan(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
         .file
         .findings
         .iter()
-        .map(|one| format!("{}: {}", one.line, one.message.say(desk.lang)))
+        .map(|one| format!("{}: {}", one.line, one.message.say(session.lang)))
         .collect();
-    Ok(json!({ "file": desk.display_path(&plan.path), "tasks": tasks, "notes": notes }))
+    Ok(json!({ "file": session.display_path(&plan.path), "tasks": tasks, "notes": notes }))
 }

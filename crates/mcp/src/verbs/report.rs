@@ -31,7 +31,7 @@ pub(crate) static VERBS: &[ToolVerb] = &[
             ToolParameter::required("phase", Number),
             ToolParameter::optional("files", Texts),
         ],
-        |desk, given| send_report(desk, given, report_phase_complete),
+        |session, given| send_report(session, given, report_phase_complete),
     )
     .for_task_agent(),
     ToolVerb::new(
@@ -44,7 +44,7 @@ pub(crate) static VERBS: &[ToolVerb] = &[
             ToolParameter::optional("default", Text),
             ToolParameter::optional("required", Flag),
         ],
-        |desk, given| send_report(desk, given, report_ask),
+        |session, given| send_report(session, given, report_ask),
     )
     .for_task_agent(),
     ToolVerb::new(
@@ -58,7 +58,7 @@ pub(crate) static VERBS: &[ToolVerb] = &[
             ToolParameter::optional("default", Text),
             ToolParameter::optional("required", Flag),
         ],
-        |desk, given| send_report(desk, given, report_need),
+        |session, given| send_report(session, given, report_need),
     )
     .for_task_agent(),
     ToolVerb::new(
@@ -70,7 +70,7 @@ pub(crate) static VERBS: &[ToolVerb] = &[
             ToolParameter::required("of", Number),
             ToolParameter::required("name", Text),
         ],
-        |desk, given| send_report(desk, given, report_step),
+        |session, given| send_report(session, given, report_step),
     )
     .for_task_agent(),
     ToolVerb::new(
@@ -90,7 +90,7 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::Agent,
         "Your task: done, where it has no phases",
         &[],
-        |desk, _| desk.ask(&report_done()),
+        |session, _| session.ask(&report_done()),
     )
     .for_task_agent(),
     ToolVerb::new(
@@ -98,22 +98,22 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::Agent,
         "Your task: count tokens",
         &[ToolParameter::required("used", Number)],
-        |desk, given| send_report(desk, given, report_tokens),
+        |session, given| send_report(session, given, report_tokens),
     )
     .mark_rare(),
 ];
 
 fn send_report<B: DeserializeOwned>(
-    desk: &ToolSession,
+    session: &ToolSession,
     given: &ToolArguments,
     request: fn(&B) -> TypedRequest<Reported>,
 ) -> ToolResult {
-    desk.ask(&request(&given.body(desk.lang)?))
+    session.ask(&request(&given.body(session.lang)?))
 }
 
-fn report_task_error(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
+fn report_task_error(session: &ToolSession, given: &ToolArguments) -> ToolResult {
     let retry_after = given.number("retryAfter");
-    desk.ask(&report_error(&ErrorReport {
+    session.ask(&report_error(&ErrorReport {
         message: given.required_text("message").to_owned(),
         details: None,
         recovery: Recovery::of_report(given.is_set("fatal"), retry_after),

@@ -54,7 +54,7 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::ReadOnly,
         "One task, and what may be done with it",
         &[ID],
-        |desk, given| desk.ask(&get_task(given.required_text("id"))),
+        |session, given| session.ask(&get_task(given.required_text("id"))),
     ),
     ToolVerb::new(
         "task_new",
@@ -78,16 +78,16 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::Person,
         "Queue a draft",
         &[ID],
-        |desk, given| desk.ask(&submit_task(given.required_text("id"))),
+        |session, given| session.ask(&submit_task(given.required_text("id"))),
     ),
     ToolVerb::new(
         "task_approve",
         SessionRole::Person,
         "Approve the phase under review",
         &[ID, ToolParameter::optional("comment", Text)],
-        |desk, given| {
+        |session, given| {
             let comment = given.text("comment").map(str::to_owned);
-            desk.ask(&approve_task(
+            session.ask(&approve_task(
                 given.required_text("id"),
                 &Approval { comment },
             ))
@@ -98,12 +98,12 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::Person,
         "Have the phase under review changed",
         &[ID, ToolParameter::required("feedback", Text)],
-        |desk, given| {
+        |session, given| {
             let request = ChangeRequest {
                 feedback: given.required_text("feedback").to_owned(),
                 comments: Vec::new(),
             };
-            desk.ask(&request_task_changes(given.required_text("id"), &request))
+            session.ask(&request_task_changes(given.required_text("id"), &request))
         },
     ),
     ToolVerb::new(
@@ -111,10 +111,10 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::Person,
         "Answer the oldest question of a task",
         &[ID, ToolParameter::required("answer", Text)],
-        |desk, given| {
+        |session, given| {
             let answer = given.required_text("answer").to_owned();
-            let question = open_question(desk, given)?;
-            desk.ask(&answer_question(&question, &AnswerRequest { answer }))
+            let question = open_question(session, given)?;
+            session.ask(&answer_question(&question, &AnswerRequest { answer }))
         },
     ),
     ToolVerb::new(
@@ -122,7 +122,7 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::Person,
         "Give a task up",
         &[ID],
-        |desk, given| desk.ask(&cancel_task(given.required_text("id"))),
+        |session, given| session.ask(&cancel_task(given.required_text("id"))),
     )
     .mark_destructive(),
     ToolVerb::new(
@@ -130,21 +130,21 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::Person,
         "Stop its agent",
         &[ID],
-        |desk, given| desk.ask(&pause_task(given.required_text("id"))),
+        |session, given| session.ask(&pause_task(given.required_text("id"))),
     ),
     ToolVerb::new(
         "task_resume",
         SessionRole::Person,
         "Let it go on",
         &[ID],
-        |desk, given| desk.ask(&resume_task(given.required_text("id"))),
+        |session, given| session.ask(&resume_task(given.required_text("id"))),
     ),
     ToolVerb::new(
         "task_inbox",
         SessionRole::ReadOnly,
         "All that waits for a person",
         &[],
-        |desk, _| desk.ask(&get_inbox()),
+        |session, _| session.ask(&get_inbox()),
     )
     .mark_rare(),
     ToolVerb::new(
@@ -155,7 +155,7 @@ pub(crate) static VERBS: &[ToolVerb] = &[
             ID,
             ToolParameter::optional("last", Number).with_description("bytes"),
         ],
-        |desk, given| {
+        |session, given| {
             let last = given
                 .number("last")
                 .unwrap_or(LOG_BYTES)
@@ -164,7 +164,7 @@ pub(crate) static VERBS: &[ToolVerb] = &[
                 offset: i64::try_from(last).ok().map(|last| -last),
                 limit: i64::try_from(LOG_BYTES_MAX).ok(),
             };
-            let text = desk.ask(&get_logs(given.required_text("id"), &range))?;
+            let text = session.ask(&get_logs(given.required_text("id"), &range))?;
             Ok(json!({ "text": text }))
         },
     )
@@ -172,63 +172,67 @@ pub(crate) static VERBS: &[ToolVerb] = &[
     read_verb(
         "task_transitions",
         "Every move of task and agent",
-        |desk, given| {
+        |session, given| {
             let page = PageQuery {
                 limit: Some(100),
                 cursor: None,
             };
-            desk.ask(&list_transitions(given.required_text("id"), &page))
+            session.ask(&list_transitions(given.required_text("id"), &page))
         },
     ),
-    read_verb("task_checkpoints", "Its checkpoints", |desk, given| {
-        desk.ask(&list_checkpoints(given.required_text("id")))
+    read_verb("task_checkpoints", "Its checkpoints", |session, given| {
+        session.ask(&list_checkpoints(given.required_text("id")))
     }),
-    read_verb("task_artifacts", "Files of its workspace", |desk, given| {
-        desk.ask(&list_artifacts(given.required_text("id")))
-    }),
-    read_verb("task_questions", "Its questions", |desk, given| {
-        desk.ask(&list_questions(given.required_text("id")))
+    read_verb(
+        "task_artifacts",
+        "Files of its workspace",
+        |session, given| session.ask(&list_artifacts(given.required_text("id"))),
+    ),
+    read_verb("task_questions", "Its questions", |session, given| {
+        session.ask(&list_questions(given.required_text("id")))
     }),
     change_verb(
         "task_retry",
         "Make a new task in the place of a failed one",
-        |desk, given| desk.ask(&retry_task(given.required_text("id"))),
+        |session, given| session.ask(&retry_task(given.required_text("id"))),
     ),
-    change_verb("task_archive", "Hide a completed task", |desk, given| {
-        desk.ask(&archive_task(given.required_text("id")))
+    change_verb("task_archive", "Hide a completed task", |session, given| {
+        session.ask(&archive_task(given.required_text("id")))
     }),
     change_verb(
         "task_delete",
         "Remove a task and all that belongs to it",
-        |desk, given| desk.ask(&delete_task(given.required_text("id"))),
+        |session, given| session.ask(&delete_task(given.required_text("id"))),
     ),
-    change_verb("task_checkpoint", "Save a checkpoint now", |desk, given| {
-        desk.ask(&create_checkpoint(given.required_text("id")))
-    }),
+    change_verb(
+        "task_checkpoint",
+        "Save a checkpoint now",
+        |session, given| session.ask(&create_checkpoint(given.required_text("id"))),
+    ),
     change_verb(
         "task_interrupt",
         "Interrupt what its agent does",
-        |desk, given| desk.ask(&interrupt_agent(given.required_text("id"))),
+        |session, given| session.ask(&interrupt_agent(given.required_text("id"))),
     ),
     change_verb(
         "task_skip",
         "Leave an optional question without an answer",
-        |desk, given| desk.ask(&skip_question(&open_question(desk, given)?)),
+        |session, given| session.ask(&skip_question(&open_question(session, given)?)),
     ),
     change_verb(
         "task_permit",
         "Let a tool call of its agent go on",
-        |desk, given| desk.ask(&permit_tool(&open_permission(desk, given)?)),
+        |session, given| session.ask(&permit_tool(&open_permission(session, given)?)),
     ),
     ToolVerb::new(
         "task_deny",
         SessionRole::Person,
         "Refuse a tool call of its agent",
         &[ID, ToolParameter::optional("reason", Text)],
-        |desk, given| {
+        |session, given| {
             let reason = given.required_text("reason").to_owned();
-            let permission = open_permission(desk, given)?;
-            desk.ask(&deny_tool(&permission, &RejectRequest { reason }))
+            let permission = open_permission(session, given)?;
+            session.ask(&deny_tool(&permission, &RejectRequest { reason }))
         },
     )
     .mark_rare(),
@@ -237,10 +241,10 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::Person,
         "Refuse a dependency",
         &[ID, ToolParameter::required("reason", Text)],
-        |desk, given| {
+        |session, given| {
             let reason = given.required_text("reason").to_owned();
-            let dependency = open_dependency(desk, given)?;
-            desk.ask(&reject_dependency(&dependency, &RejectRequest { reason }))
+            let dependency = open_dependency(session, given)?;
+            session.ask(&reject_dependency(&dependency, &RejectRequest { reason }))
         },
     )
     .mark_rare(),
@@ -249,10 +253,10 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::Person,
         "Set a task back to a checkpoint",
         &[ID, ToolParameter::required("checkpointId", Text)],
-        |desk, given| {
+        |session, given| {
             let checkpoint_id = given.required_text("checkpointId").to_owned();
             let request = RestoreRequest { checkpoint_id };
-            desk.ask(&restore_task(given.required_text("id"), &request))
+            session.ask(&restore_task(given.required_text("id"), &request))
         },
     )
     .mark_rare(),
@@ -266,13 +270,13 @@ pub(crate) static VERBS: &[ToolVerb] = &[
             ToolParameter::optional("instructions", Text),
             ToolParameter::optional("submit", Flag),
         ],
-        |desk, given| {
+        |session, given| {
             let request = ForkRequest {
                 title: given.text("title").map(str::to_owned),
                 instructions: given.text("instructions").map(str::to_owned),
                 submit: given.value("submit").and_then(Value::as_bool),
             };
-            desk.ask(&fork_checkpoint(
+            session.ask(&fork_checkpoint(
                 given.required_text("checkpointId"),
                 &request,
             ))
@@ -284,9 +288,9 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::Person,
         "Say something to its agent",
         &[ID, ToolParameter::required("text", Text)],
-        |desk, given| {
+        |session, given| {
             let text = given.required_text("text").to_owned();
-            desk.ask(&say_to_agent(
+            session.ask(&say_to_agent(
                 given.required_text("id"),
                 &SayRequest { text },
             ))
@@ -348,8 +352,8 @@ struct TaskBrief {
     needs_you: bool,
 }
 
-fn list_brief_tasks(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
-    let page = desk.read(&list_tasks(&TaskQuery {
+fn list_brief_tasks(session: &ToolSession, given: &ToolArguments) -> ToolResult {
+    let page = session.read(&list_tasks(&TaskQuery {
         status: given.text("status").map(str::to_owned),
         q: given.text("q").map(str::to_owned),
         limit: Some(TASKS_MAX),
@@ -368,17 +372,20 @@ fn list_brief_tasks(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
     Ok(json!({ "tasks": tasks, "more": page.next_cursor.is_some() }))
 }
 
-fn create_task_in_folder(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
-    let mut body: NewTask = given.body(desk.lang)?;
+fn create_task_in_folder(session: &ToolSession, given: &ToolArguments) -> ToolResult {
+    let mut body: NewTask = given.body(session.lang)?;
     if let Some(workspace) = &mut body.workspace {
-        *workspace = desk.resolve_path(workspace)?.to_string_lossy().into_owned();
+        *workspace = session
+            .resolve_path(workspace)?
+            .to_string_lossy()
+            .into_owned();
     }
-    desk.ask(&create_task(&body))
+    session.ask(&create_task(&body))
 }
 
 /// Returns the id of a pending request of a task: the one given, or the oldest pending one.
 fn find_pending<T: DeserializeOwned>(
-    desk: &ToolSession,
+    session: &ToolSession,
     given: &ToolArguments,
     prefix: &str,
     list: fn(&str) -> TypedRequest<Page<T>>,
@@ -388,26 +395,26 @@ fn find_pending<T: DeserializeOwned>(
     if id.starts_with(prefix) {
         return Ok(id.to_owned());
     }
-    let page = desk.read(&list(id))?;
+    let page = session.read(&list(id))?;
     let found = page.items.into_iter().find_map(pending_id);
     // Without a pending one, an unknown id is sent, so that the server answers with its own error.
     Ok(found.unwrap_or_else(|| prefix.to_owned()))
 }
 
-fn open_question(desk: &ToolSession, given: &ToolArguments) -> Result<String, ToolError> {
-    find_pending(desk, given, "q_", list_questions, |it| {
+fn open_question(session: &ToolSession, given: &ToolArguments) -> Result<String, ToolError> {
+    find_pending(session, given, "q_", list_questions, |it| {
         (it.status == QuestionStatusKind::Pending).then_some(it.id)
     })
 }
 
-fn open_permission(desk: &ToolSession, given: &ToolArguments) -> Result<String, ToolError> {
-    find_pending(desk, given, "perm_", list_permissions, |it| {
+fn open_permission(session: &ToolSession, given: &ToolArguments) -> Result<String, ToolError> {
+    find_pending(session, given, "perm_", list_permissions, |it| {
         (it.status == PermissionStatus::Pending).then_some(it.id)
     })
 }
 
-fn open_dependency(desk: &ToolSession, given: &ToolArguments) -> Result<String, ToolError> {
-    find_pending(desk, given, "dep_", list_dependencies, |it| {
+fn open_dependency(session: &ToolSession, given: &ToolArguments) -> Result<String, ToolError> {
+    find_pending(session, given, "dep_", list_dependencies, |it| {
         (it.status == DependencyStatus::Pending).then_some(it.id)
     })
 }

@@ -118,9 +118,9 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         SessionRole::ReadOnly,
         "The run",
         &[DIR],
-        |desk, given| {
-            let run = desk.thinking_run(given.text("dir"), false)?;
-            answer_view(desk, &run.file().read_view(&desk.context)?)
+        |session, given| {
+            let run = session.thinking_run(given.text("dir"), false)?;
+            answer_view(session, &run.file().read_view(&session.context)?)
         },
     )
     .mark_rare(),
@@ -131,66 +131,74 @@ fn stage_argument(given: &ToolArguments) -> ThinkingStage {
     ThinkingStage::from_name(given.required_text("stage")).unwrap_or(ThinkingStage::Planning)
 }
 
-fn create_run(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
-    let run = desk.thinking_run(given.text("dir"), true)?;
+fn create_run(session: &ToolSession, given: &ToolArguments) -> ToolResult {
+    let run = session.thinking_run(given.text("dir"), true)?;
     let id = given.required_text("id");
     let title = given.text("title").unwrap_or(id);
-    let made = run.create_run(&desk.context, id, title, given.required_text("goal"))?;
-    answer_change(desk, &made, json!({}))
+    let made = run.create_run(&session.context, id, title, given.required_text("goal"))?;
+    answer_change(session, &made, json!({}))
 }
 
-fn start_stage(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
-    let run = desk.thinking_run(given.text("dir"), false)?;
-    let moved = run.start_stage(&desk.context, stage_argument(given), given.text("override"))?;
-    answer_change(desk, &moved, json!({}))
+fn start_stage(session: &ToolSession, given: &ToolArguments) -> ToolResult {
+    let run = session.thinking_run(given.text("dir"), false)?;
+    let moved = run.start_stage(
+        &session.context,
+        stage_argument(given),
+        given.text("override"),
+    )?;
+    answer_change(session, &moved, json!({}))
 }
 
-fn record_outputs(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
-    let run = desk.thinking_run(given.text("dir"), false)?;
-    let moved = run.record_outputs(&desk.context, stage_argument(given), &given.texts("paths"))?;
-    answer_change(desk, &moved, json!({}))
+fn record_outputs(session: &ToolSession, given: &ToolArguments) -> ToolResult {
+    let run = session.thinking_run(given.text("dir"), false)?;
+    let moved = run.record_outputs(
+        &session.context,
+        stage_argument(given),
+        &given.texts("paths"),
+    )?;
+    answer_change(session, &moved, json!({}))
 }
 
-fn complete_stage(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
-    let run = desk.thinking_run(given.text("dir"), false)?;
+fn complete_stage(session: &ToolSession, given: &ToolArguments) -> ToolResult {
+    let run = session.thinking_run(given.text("dir"), false)?;
     let moved = run.complete_stage(
-        &desk.context,
+        &session.context,
         stage_argument(given),
         &given.texts("outputs"),
     )?;
     let minutes = moved.state.stage(stage_argument(given)).duration_minutes;
     let progress = moved.state.progress_percentage();
     answer_change(
-        desk,
+        session,
         &moved,
         json!({ "minutes": minutes, "progress": progress }),
     )
 }
 
-fn fail_stage(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
-    let run = desk.thinking_run(given.text("dir"), false)?;
+fn fail_stage(session: &ToolSession, given: &ToolArguments) -> ToolResult {
+    let run = session.thinking_run(given.text("dir"), false)?;
     let (code, message) = (given.required_text("code"), given.required_text("message"));
-    let moved = run.fail_stage(&desk.context, stage_argument(given), code, message)?;
+    let moved = run.fail_stage(&session.context, stage_argument(given), code, message)?;
     let state = moved.state.stage(stage_argument(given));
     let facts = json!({ "retries": state.retry_count, "retriesMax": RETRIES_MAX, "exhausted": state.is_exhausted() });
-    answer_change(desk, &moved, facts)
+    answer_change(session, &moved, facts)
 }
 
-fn record_scores(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
-    let run = desk.thinking_run(given.text("dir"), false)?;
-    let moved = run.evaluate_work(&desk.context, &given.numbers("scores"))?;
+fn record_scores(session: &ToolSession, given: &ToolArguments) -> ToolResult {
+    let run = session.thinking_run(given.text("dir"), false)?;
+    let moved = run.evaluate_work(&session.context, &given.numbers("scores"))?;
     let weighted = moved.state.evaluation.weighted;
-    answer_change(desk, &moved, json!({ "weightedScore": weighted }))
+    answer_change(session, &moved, json!({ "weightedScore": weighted }))
 }
 
-fn record_metrics(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
-    let run = desk.thinking_run(given.text("dir"), false)?;
-    let moved = run.record_metrics(&desk.context, &given.numbers("metrics"))?;
-    answer_change(desk, &moved, json!({}))
+fn record_metrics(session: &ToolSession, given: &ToolArguments) -> ToolResult {
+    let run = session.thinking_run(given.text("dir"), false)?;
+    let moved = run.record_metrics(&session.context, &given.numbers("metrics"))?;
+    answer_change(session, &moved, json!({}))
 }
 
-fn record_execution(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
-    let run = desk.thinking_run(given.text("dir"), false)?;
+fn record_execution(session: &ToolSession, given: &ToolArguments) -> ToolResult {
+    let run = session.thinking_run(given.text("dir"), false)?;
     let stages = given.texts("stages");
     let execution = MeasuredOutcome {
         metric: given.required_text("metric").to_owned(),
@@ -203,13 +211,17 @@ fn record_execution(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
             .filter_map(|it| ThinkingStage::from_name(it))
             .collect(),
     };
-    let moved = run.record_outcome(&desk.context, &execution)?;
+    let moved = run.record_outcome(&session.context, &execution)?;
     let achieved = moved.state.feedback.goal_achievement;
-    answer_change(desk, &moved, json!({ "goalAchievement": achieved }))
+    answer_change(session, &moved, json!({ "goalAchievement": achieved }))
 }
 
-fn apply_feedback(desk: &ToolSession, given: &ToolArguments) -> ToolResult {
-    let run = desk.thinking_run(given.text("dir"), false)?;
-    let from = desk.resolve_path(given.required_text("from"))?;
-    answer_change(desk, &run.apply_lessons(&desk.context, &from)?, json!({}))
+fn apply_feedback(session: &ToolSession, given: &ToolArguments) -> ToolResult {
+    let run = session.thinking_run(given.text("dir"), false)?;
+    let from = session.resolve_path(given.required_text("from"))?;
+    answer_change(
+        session,
+        &run.apply_lessons(&session.context, &from)?,
+        json!({}),
+    )
 }

@@ -114,7 +114,7 @@ impl Wire {
         kept: Option<TempDir>,
     ) -> Wire {
         let server = Arc::new(server);
-        let desk = ToolSession {
+        let session = ToolSession {
             context: Context::from_environment("test"),
             folder: folder.clone(),
             confined,
@@ -132,7 +132,7 @@ impl Wire {
         let (to, input) = tokio::io::duplex(1 << 20);
         let (output, from) = tokio::io::duplex(1 << 20);
         runtime.spawn(async move {
-            let _ = serve_streams(desk, input, output).await;
+            let _ = serve_streams(session, input, output).await;
         });
         Wire {
             runtime,
