@@ -9,6 +9,8 @@ mod bench;
 mod clients;
 mod clocks;
 mod fuzz;
+#[cfg(test)]
+mod names;
 mod reaper;
 mod release;
 #[cfg(test)]

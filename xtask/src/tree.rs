@@ -33,7 +33,6 @@ const ARROWS: [(&str, &[&str]); 19] = [
             "bowline-gate",
             "bowline-machines",
             "bowline-statefiles",
-            "bowline-store",
             "bowline-supervisor",
             "bowline-words",
         ],
