@@ -49,8 +49,8 @@ impl CommandOutput {
     }
 
     /// Prints a sentence on stderr, after a label that says how much it matters.
-    pub(crate) fn print_remark(&self, weight: Label, told: &OutputNote) {
-        self.print_stderr(&format!("{}: {}", self.label(weight), told.say(self.lang)));
+    pub(crate) fn print_remark(&self, weight: Label, note: &OutputNote) {
+        self.print_stderr(&format!("{}: {}", self.label(weight), note.say(self.lang)));
     }
 
     /// Asks a person; `None` without a terminal or in a dry run.

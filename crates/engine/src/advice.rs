@@ -80,8 +80,8 @@ fn of_thinking(
 /// Renders the resume card of a folder: a summary of its work for an agent that has lost its
 /// context.
 pub fn resume_card(folder: &Path, lang: Lang) -> Option<String> {
-    let belief = bowline_gate::run_trust::assess_folder(folder);
-    bowline_gate::hook::render_card(&belief, folder, lang)
+    let trust = bowline_gate::run_trust::assess_folder(folder);
+    bowline_gate::hook::render_card(&trust, folder, lang)
 }
 
 /// Returns the suggested commands of a view as they work in the caller's folder. For a file that is

@@ -22,7 +22,7 @@ const WAIT: Duration = Duration::from_millis(300);
 /// File whose lock is the right to run.
 const FILE_NAME: &str = "run.json";
 
-/// Right to run agents on a state file. Others are told who has it; dropping it releases the right.
+/// Right to run agents on a state file. Others learn who has it; dropping it releases the right.
 #[derive(Debug)]
 pub struct AgentRunLock {
     folder: PathBuf,

@@ -162,8 +162,8 @@ pub fn allowed_verbs(
             all.push(copy.with_required(&[VerbInput::Version]));
         }
     }
-    let told = |notice: &FileNotice| notice.to_finding().repair.is_some();
-    if view.examined.needs_repair() || view.notices.iter().any(told) {
+    let has_repair = |notice: &FileNotice| notice.to_finding().repair.is_some();
+    if view.examined.needs_repair() || view.notices.iter().any(has_repair) {
         all.push(AllowedVerb::new("repair"));
     }
     if view.version > 1 {

@@ -242,10 +242,10 @@ fn repair_from_notice(notice: &FileNotice) -> Repair {
 
 /// Lists what a repaired run no longer has.
 fn taken_back(found: &DevelopRunState, left: &DevelopRunState) -> Vec<Repair> {
-    let mut told = Vec::new();
+    let mut repairs = Vec::new();
     if found.phase != left.phase {
         let (left, found) = (left.phase.name(), found.phase.name());
-        told.push(Repair::OtherPhase { left, found });
+        repairs.push(Repair::OtherPhase { left, found });
     }
     let closed = |gate: &Gate| found.gates.is_open(*gate) && !left.gates.is_open(*gate);
     let gates: Vec<&str> = Gate::ALL
@@ -254,7 +254,7 @@ fn taken_back(found: &DevelopRunState, left: &DevelopRunState) -> Vec<Repair> {
         .map(|gate| gate.name())
         .collect();
     if !gates.is_empty() {
-        told.push(Repair::ClosedGates {
+        repairs.push(Repair::ClosedGates {
             gates: gates.join(", "),
         });
     }
@@ -266,9 +266,9 @@ fn taken_back(found: &DevelopRunState, left: &DevelopRunState) -> Vec<Repair> {
         .map(|known| known.id.as_str())
         .collect();
     if !again.is_empty() {
-        told.push(Repair::NoLongerPassed {
+        repairs.push(Repair::NoLongerPassed {
             checkpoints: again.join(", "),
         });
     }
-    told
+    repairs
 }

@@ -105,12 +105,12 @@ fn query_history<T>(
 
 fn transitions_in(file: &KnownFile, history: &JournalHistory) -> Vec<Transition> {
     let mut older = OlderVersions::default();
-    let mut told = Vec::new();
+    let mut transitions = Vec::new();
     for line in history.effective_lines() {
         let put_back = older.record_line(file.kind, history, line);
-        told.extend(transition_of_line(file, line, put_back));
+        transitions.extend(transition_of_line(file, line, put_back));
     }
-    told
+    transitions
 }
 
 /// Converts a journal line to a transition; `put_back` is the older version that an outside edit

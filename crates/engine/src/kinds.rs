@@ -437,8 +437,8 @@ const fn id_pointer(kind: FileKind) -> Option<&'static str> {
     }
 }
 
-/// Returns the key by which the subjects of two documents are told apart: the task, the agent, or
-/// the start time of a run.
+/// Returns the key that distinguishes the subjects of two documents: the task, the agent, or the
+/// start time of a run.
 pub(crate) fn subject_key(kind: FileKind, value: &Value) -> Option<String> {
     let text = |pointer| value_at(value, pointer).and_then(Value::as_str);
     // Ids are counted per folder and day: two tasks may have the same one.

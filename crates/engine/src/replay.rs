@@ -22,8 +22,8 @@ impl StepReplay for OrchestrateReplay {
     ) -> Result<String, Box<dyn Error + Send + Sync>> {
         let document = JsonDocument::parse(text.as_bytes())?;
         let read = OrchestrateFile::read_state(&document).map_err(|findings| {
-            let told = findings.into_iter().last();
-            told.map_or_else(String::new, |finding| finding.message.to_string())
+            let last_finding = findings.into_iter().last();
+            last_finding.map_or_else(String::new, |finding| finding.message.to_string())
         })?;
         let (mut run, mut value) = (read.state, read.fixed);
         for step in steps {

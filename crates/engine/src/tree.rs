@@ -159,7 +159,7 @@ fn leads_out(top: &Path, link: &Path) -> bool {
     !at.starts_with(top)
 }
 
-/// True if another repository has uncommitted changes, also where git is told not to look at them.
+/// True if another repository has uncommitted changes, also where git is configured to ignore them.
 fn is_dirty(module: &Path) -> Result<bool, Error> {
     let status = ["status", "--porcelain", "--ignore-submodules=none"];
     let status = run_git(module, &status, &[])?.into_stdout()?;

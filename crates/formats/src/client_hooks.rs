@@ -68,10 +68,10 @@ impl ShimLocation<'_> {
         };
         // Some clients show a person nothing of it, so the model gets the notice as well.
         let script = if event == "SessionStart" {
-            let told = json!({"hookEventName": event, "additionalContext": ABSENT});
-            let told = json!({"systemMessage": ABSENT, "hookSpecificOutput": told});
-            let told = told.to_string().replace('"', "\\\"");
-            format!("{{ echo \"{told}\"; exit 0; }}")
+            let context_output = json!({"hookEventName": event, "additionalContext": ABSENT});
+            let output = json!({"systemMessage": ABSENT, "hookSpecificOutput": context_output});
+            let output = output.to_string().replace('"', "\\\"");
+            format!("{{ echo \"{output}\"; exit 0; }}")
         } else {
             format!("{{ echo \"{ABSENT}\" >&2; exit 0; }}")
         };
@@ -206,10 +206,10 @@ pub fn remove_hooks(settings: &Value) -> Result<Value, UnexpectedShape> {
     }
     let all = !emptied.is_empty() && emptied.len() == hooks.len();
     for event in emptied {
-        hooks.shift_remove(&event);
+        hooks.retain(|key, _| *key != event);
     }
     if all {
-        root.shift_remove("hooks");
+        root.retain(|key, _| key != "hooks");
     }
     Ok(settings)
 }
@@ -255,15 +255,15 @@ import {{ spawnSync }} from "node:child_process"
 import {{ existsSync }} from "node:fs"
 import {{ join }} from "node:path"
 
-let told = false
+let warned = false
 
 function ask(message) {{
   const own = join(message.cwd, ".git", "{LAUNCHER}")
   const shim = existsSync(own) ? own : "{PROGRAM}"
   const asked = spawnSync(shim, ["hook"], {{ input: JSON.stringify(message), encoding: "utf8", timeout: {timeout} }})
   if (asked.error?.code !== "ENOENT") return asked
-  if (!told) console.error("{ABSENT}")
-  told = true
+  if (!warned) console.error("{ABSENT}")
+  warned = true
   return {{ status: 0 }}
 }}
 

@@ -84,9 +84,9 @@ pub fn remove_entry(settings: &Value, entry: EntryLayout) -> Value {
     let Some(servers) = servers.filter(ours) else {
         return settings;
     };
-    servers.shift_remove(NAME);
+    servers.retain(|key, _| key != NAME);
     if servers.is_empty() {
-        root.shift_remove(entry.servers_key());
+        root.retain(|key, _| key != entry.servers_key());
     }
     settings
 }

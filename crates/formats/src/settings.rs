@@ -188,11 +188,11 @@ pub struct NotifySettings {
 
 impl std::fmt::Debug for NotifySettings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let told = |it: &Option<String>| it.is_some();
+        let is_set = |it: &Option<String>| it.is_some();
         f.debug_struct("Notify")
-            .field("webhook", &told(&self.webhook))
-            .field("slack", &told(&self.slack))
-            .field("ntfy", &told(&self.ntfy))
+            .field("webhook", &is_set(&self.webhook))
+            .field("slack", &is_set(&self.slack))
+            .field("ntfy", &is_set(&self.ntfy))
             .field("desktop", &self.desktop)
             .finish()
     }

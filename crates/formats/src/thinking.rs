@@ -430,7 +430,7 @@ fn write_stage(value: &mut Value, stage: ThinkingStage, state: &StageState) {
             if let Some(Value::Object(map)) =
                 value.pointer_mut(&pointer_of_keys(&["stages", stage.name()]))
             {
-                map.shift_remove("error");
+                map.retain(|key, _| key != "error");
             }
         }
     }

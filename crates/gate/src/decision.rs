@@ -151,20 +151,20 @@ pub fn side_effects_of(
 }
 
 /// Selects the gated actions of a workspace among side effects.
-pub fn gated_actions_in(deeds: &[SideEffect], place: &WorkspacePaths) -> Vec<GatedAction> {
-    deeds
+pub fn gated_actions_in(effects: &[SideEffect], place: &WorkspacePaths) -> Vec<GatedAction> {
+    effects
         .iter()
-        .flat_map(|deed| gated_actions_of(deed, place))
+        .flat_map(|effect| gated_actions_of(effect, place))
         .collect()
 }
 
 /// Returns the gated actions in a workspace that the call does not run in: only side effects that
 /// certainly land there.
 pub fn gated_actions_in_other_workspace(
-    deeds: &[SideEffect],
+    effects: &[SideEffect],
     place: &WorkspacePaths,
 ) -> Vec<GatedAction> {
-    let lands = |deed: &&SideEffect| match deed {
+    let lands = |effect: &&SideEffect| match effect {
         SideEffect::Write { path: at, .. }
         | SideEffect::Finish { place: at, .. }
         | SideEffect::Setup { place: at, .. } => at.is_some(),
@@ -172,15 +172,15 @@ pub fn gated_actions_in_other_workspace(
         // A person's command is denied already, wherever it is given.
         SideEffect::Hidden { .. } | SideEffect::Person { .. } => false,
     };
-    let known = deeds.iter().filter(lands);
+    let known = effects.iter().filter(lands);
     known
-        .flat_map(|deed| gated_actions_of(deed, place))
+        .flat_map(|effect| gated_actions_of(effect, place))
         .collect()
 }
 
 /// Returns the actions that are denied even without a run.
-pub fn always_gated_actions(deeds: &[SideEffect]) -> Vec<GatedAction> {
-    let persons = deeds.iter().filter_map(|deed| match deed {
+pub fn always_gated_actions(effects: &[SideEffect]) -> Vec<GatedAction> {
+    let persons = effects.iter().filter_map(|effect| match effect {
         SideEffect::Person { what } => Some(GatedAction::Person { what: what.clone() }),
         SideEffect::Write { .. }
         | SideEffect::Touch { .. }
@@ -191,8 +191,8 @@ pub fn always_gated_actions(deeds: &[SideEffect]) -> Vec<GatedAction> {
     persons.collect()
 }
 
-fn gated_actions_of(deed: &SideEffect, place: &WorkspacePaths) -> Vec<GatedAction> {
-    match deed {
+fn gated_actions_of(effect: &SideEffect, place: &WorkspacePaths) -> Vec<GatedAction> {
+    match effect {
         SideEffect::Write { path, by } => actions_of_write(path.clone(), by, place),
         SideEffect::Touch { path, how, by } => actions_of_change(path, *how, by, place),
         // In a folder outside this repository it does not concern this run.
@@ -273,17 +273,17 @@ fn actions_of_write(path: Option<PathBuf>, by: &str, place: &WorkspacePaths) -> 
 
 /// Decides on a call; `None` allows it. `ignored` says if git ignores a path.
 pub fn decide_on_actions(
-    belief: &RunTrust,
-    offences: &[GatedAction],
+    trust: &RunTrust,
+    actions: &[GatedAction],
     ignored: &mut dyn FnMut(&Path) -> bool,
 ) -> Option<GateDenial> {
-    if offences.is_empty() {
+    if actions.is_empty() {
         return None;
     }
-    let believed = match belief {
+    let believed = match trust {
         // Without a run there are no gates, but a command for people is still denied to agents.
         RunTrust::Nothing => {
-            return offences.iter().find_map(|offence| match offence {
+            return actions.iter().find_map(|action| match action {
                 GatedAction::Person { what } => Some(GateDenial::Person { what: what.clone() }),
                 GatedAction::Write { .. }
                 | GatedAction::Finish { .. }
@@ -304,8 +304,8 @@ pub fn decide_on_actions(
         RunTrust::Run(believed) => believed,
     };
     let run = &believed.run;
-    for offence in offences {
-        let missing = match offence {
+    for action in actions {
+        let missing = match action {
             // A run that Bowline has not taken over is kept by its own program.
             GatedAction::State { .. } | GatedAction::Cleaned { .. } if !believed.owned => continue,
             GatedAction::Cleaned { path } if ignored(path) => continue,
@@ -329,7 +329,7 @@ pub fn decide_on_actions(
         if !missing.is_empty() {
             return Some(GateDenial::Closed {
                 phase: run.phase,
-                action: offence.clone(),
+                action: action.clone(),
                 missing,
             });
         }
@@ -351,8 +351,8 @@ fn all_closed_gates(run: &DevelopRunState) -> Vec<Gate> {
 
 /// True if a gate that the present phase needs is closed, or may be: an unreadable run has no open
 /// gate.
-pub fn has_closed_gate(belief: &RunTrust) -> bool {
-    match belief {
+pub fn has_closed_gate(trust: &RunTrust) -> bool {
+    match trust {
         RunTrust::Nothing => false,
         RunTrust::Missing { .. } | RunTrust::Damaged { .. } => true,
         RunTrust::Run(believed) => !all_closed_gates(&believed.run).is_empty(),
@@ -377,13 +377,9 @@ impl GateDenial {
     fn denied_message(&self) -> Denied {
         let shown_path = |path: &Path| path.display().to_string();
         match self {
-            GateDenial::Closed {
-                phase,
-                action: offence,
-                ..
-            } => {
+            GateDenial::Closed { phase, action, .. } => {
                 let phase = phase.name();
-                match offence.clone() {
+                match action.clone() {
                     GatedAction::Write { path, by } => {
                         match (path.as_deref().map(shown_path), by) {
                             (Some(path), by) if by == THE_TOOL => {

@@ -81,7 +81,7 @@ pub fn assess_state_file(path: &Path, file: &StateFile) -> RunTrust {
         Err(error) => return damaged(error.to_string()),
     };
     match assess_trust(path, file, &snapshot) {
-        Ok(belief) => belief,
+        Ok(trust) => trust,
         Err(reason) => {
             // A program that writes in place may not be done yet. There is no clock here, so this
             // waits the full time.

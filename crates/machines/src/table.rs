@@ -8,7 +8,7 @@ use crate::kernel::{CodedRefusal, Machine, Timestamp};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// The time at which every cell of a table is computed: an hour after [`EARLIER`].
+/// The time at which every cell of a table is computed: an hour after [`PAST_TIME`].
 pub const TABLE_TIME: Timestamp = Timestamp(1_767_265_200);
 /// The time of past events in the representative states.
 pub const PAST_TIME: Timestamp = Timestamp(1_767_261_600);

@@ -198,15 +198,17 @@ fn truncate_value(value: &mut Value, depth: usize) {
             }
         }
         Value::Object(map) => {
-            let more: Vec<String> = map.keys().skip(4 * ENTRIES_MAX).cloned().collect();
-            for name in &more {
-                map.shift_remove(name);
-            }
+            let more = map.len().saturating_sub(4 * ENTRIES_MAX);
+            let mut seen = 0;
+            map.retain(|_, _| {
+                seen += 1;
+                seen <= 4 * ENTRIES_MAX
+            });
             for (_, item) in map.iter_mut() {
                 truncate_value(item, depth - 1);
             }
-            if !more.is_empty() {
-                map.insert("…".into(), json!(more.len()));
+            if more > 0 {
+                map.insert("…".into(), json!(more));
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}

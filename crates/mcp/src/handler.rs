@@ -233,14 +233,14 @@ impl ServerHandler for ToolHandler {
             let read = resources::read_resource(session, &request.uri);
             read.map_err(|no| no.to_json(session))
         });
-        read.await?.map(Into::into).map_err(|told| {
-            let said = told["error"]["message"]
+        read.await?.map(Into::into).map_err(|error_body| {
+            let said = error_body["error"]["message"]
                 .as_str()
                 .unwrap_or_default()
                 .to_owned();
-            match told["error"]["code"] == json!("unknown_id") {
-                true => ErrorData::resource_not_found(said, Some(told)),
-                false => ErrorData::internal_error(said, Some(told)),
+            match error_body["error"]["code"] == json!("unknown_id") {
+                true => ErrorData::resource_not_found(said, Some(error_body)),
+                false => ErrorData::internal_error(said, Some(error_body)),
             }
         })
     }
@@ -263,7 +263,7 @@ impl ServerHandler for ToolHandler {
         let (tools, mut news) = (self.clone(), self.watch.subscribe_changes());
         tokio::spawn(async move {
             while let Some(one) = next_change(&mut news).await {
-                let told = match one {
+                let sent = match one {
                     ResourceChange::Listed => context.peer.notify_resource_list_changed().await,
                     ResourceChange::Updated(uri) if tools.subscribed_uris().contains(&uri) => {
                         let uri = ResourceUpdatedNotificationParam::new(uri);
@@ -271,7 +271,7 @@ impl ServerHandler for ToolHandler {
                     }
                     ResourceChange::Updated(_) => Ok(()),
                 };
-                if told.is_err() {
+                if sent.is_err() {
                     return;
                 }
             }
@@ -323,7 +323,7 @@ impl ServerHandler for ToolHandler {
                 () = context.cancelled() => return Ok(()),
                 one = next_change(&mut news) => one,
             };
-            let told = match one {
+            let sent = match one {
                 None => return Ok(()),
                 Some(ResourceChange::Listed) if accepted.resources_list_changed == Some(true) => {
                     sink.notify_resource_list_changed().await
@@ -333,7 +333,7 @@ impl ServerHandler for ToolHandler {
                 }
                 Some(ResourceChange::Listed | ResourceChange::Updated(_)) => Ok(()),
             };
-            if told.is_err() {
+            if sent.is_err() {
                 return Ok(());
             }
         }

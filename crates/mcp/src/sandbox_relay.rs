@@ -80,18 +80,18 @@ fn relay_command(
     let mut printed = Vec::new();
     let folder = session.folder.clone();
     let asked = RelayRequest::new(words, folder, String::new());
-    let hear = |what, bytes: &[u8]| match what {
+    let keep_output = |what, bytes: &[u8]| match what {
         RelayStream::Out => printed.extend_from_slice(bytes),
         RelayStream::Err => {}
     };
-    let told = AtomicU64::new(0);
+    let reported = AtomicU64::new(0);
     let goes_on = |elapsed: Duration| {
-        if elapsed.as_secs() > told.fetch_max(elapsed.as_secs(), Ordering::Relaxed) {
+        if elapsed.as_secs() > reported.fetch_max(elapsed.as_secs(), Ordering::Relaxed) {
             session.call.report_progress(elapsed, verb);
         }
         !session.call.is_cancelled()
     };
-    match relay::run_outside_while(socket, &asked, hear, goes_on) {
+    match relay::run_outside_while(socket, &asked, keep_output, goes_on) {
         Ok(_) => {}
         Err(_) if session.call.is_cancelled() => {
             let what = verb.to_owned();

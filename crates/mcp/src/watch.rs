@@ -98,16 +98,16 @@ async fn watch_folders(session: Weak<ToolSession>, news: broadcast::Sender<Resou
         if followed.known != before {
             let _ = news.send(ResourceChange::Listed);
         }
-        let told = paths
+        let state_files = paths
             .iter()
             .filter(|path| FileKind::of_path(path).is_some());
-        let mut told: Vec<String> = told
+        let mut uris: Vec<String> = state_files
             .map(|path| resources::resource_uri(&session, path))
             .collect();
-        if !told.is_empty() {
-            told.push(CARD_URI.to_owned());
+        if !uris.is_empty() {
+            uris.push(CARD_URI.to_owned());
         }
-        for uri in told {
+        for uri in uris {
             let _ = news.send(ResourceChange::Updated(uri));
         }
     }

@@ -1,4 +1,5 @@
-//! Runs each argument as a shell command in an attempt of its own, all at once, and prints what happens:
+//! Runs each argument as a shell command in an attempt of its own, all at once, and prints what
+//! happens:
 //!
 //! ```text
 //! cargo run -p bowline-runner --example attempts -- 'echo one' 'sleep 1; echo two' 'exit 3'

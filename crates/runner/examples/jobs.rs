@@ -1,5 +1,5 @@
-//! A whole task server without its surface: goes on with the jobs of a folder and is the person who answers everything, until
-//! every job is over. Killed at any moment, the next one goes on:
+//! A whole task server without its surface: goes on with the jobs of a folder and is the person who
+//! answers everything, until every job is over. Killed at any moment, the next one goes on:
 //!
 //! ```text
 //! cargo run -p bowline-runner --example jobs -- FOLDER COUNT

@@ -1,4 +1,5 @@
-//! What one more task costs beside those that wait already: nothing of the loop looks at all of them.
+//! What one more task costs beside those that wait already: nothing of the loop looks at all of
+//! them.
 //!
 //! ```text
 //! cargo run --release -p bowline-runner --example queue

@@ -5,7 +5,7 @@ use crate::error::ApiError;
 use crate::http_request::{ApiRequest, HandlerResult, respond_json};
 use crate::job_service::JobRequest;
 use crate::serve::SharedState;
-use crate::tasks::submit_request as decide;
+use crate::tasks::submit_request;
 use bowline_engine::machines::Timestamp;
 use bowline_engine::machines::job::{
     AgentDependency, AgentMarker, AgentQuestion, Command, ReportedStep,
@@ -39,7 +39,7 @@ fn submit_report(
     request: impl FnOnce(String, u32) -> JobRequest,
 ) -> HandlerResult {
     let (task, attempt) = reporting_attempt(call)?;
-    let answered = decide(shared.job_service()?, call, request(task.clone(), attempt))?;
+    let answered = submit_request(shared.job_service()?, call, request(task.clone(), attempt))?;
     let reported = Reported {
         task_id: task,
         id: answered.made,

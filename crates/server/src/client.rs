@@ -4,7 +4,7 @@
 use crate::data_folder::{ADDRESS_FILE, SOCKET_FILE, TOKEN_FILE, random_secret, read_secret};
 use crate::serve::with_socket_path;
 use bowline_engine::words::{display_path, system_cause};
-use bowline_formats::rest::routes::{RawAnswer, RouteRequest, TypedRequest};
+use bowline_formats::rest::routes::{RawResponse, RouteRequest, TypedRequest};
 use bowline_formats::rest::{ErrorBody, ErrorTold};
 use bowline_words::Lang;
 use bowline_words::message::ServeTrouble;
@@ -165,13 +165,13 @@ impl ApiClient {
         body: Option<&Value>,
         headers: &[(&str, &str)],
     ) -> Result<HttpResponse, ServeTrouble> {
-        let told = |error: io::Error| self.unreachable_error(&error);
+        let unreachable = |error: io::Error| self.unreachable_error(&error);
         let (mut head, mut stream) =
             self.send_with_retries(method, path, body, headers, Some(RESPONSE_TIMEOUT))?;
         if head.status != 204 {
             let mut body = ResponseBody::new(&head, &mut stream);
             let read = (&mut body).take(BODY_BYTES_MAX).read_to_end(&mut head.body);
-            read.map_err(told)?;
+            read.map_err(unreachable)?;
         }
         Ok(head)
     }
@@ -199,7 +199,7 @@ impl ApiClient {
     /// Follows the events of a route, as `events` does.
     pub fn follow(
         &self,
-        request: &TypedRequest<RawAnswer>,
+        request: &TypedRequest<RawResponse>,
         since: Option<u64>,
         each: impl FnMut(&str, Option<u64>, &str) -> bool,
     ) -> Result<(), RequestError> {
@@ -326,8 +326,8 @@ impl ApiClient {
         headers: &[(&str, &str)],
         time: Option<Duration>,
     ) -> Result<(HttpResponse, BufReader<Box<dyn ClientStream>>), ServeTrouble> {
-        let told = |error: io::Error| self.unreachable_error(&error);
-        let mut stream = self.connect(time).map_err(told)?;
+        let unreachable = |error: io::Error| self.unreachable_error(&error);
+        let mut stream = self.connect(time).map_err(unreachable)?;
         let host = match &self.place {
             ServerAddress::Socket(_) => "localhost",
             ServerAddress::Tcp(host) => host,
@@ -351,9 +351,9 @@ impl ApiClient {
         }
         request.push_str("\r\n");
         request.push_str(body.as_deref().unwrap_or_default());
-        stream.write_all(request.as_bytes()).map_err(told)?;
+        stream.write_all(request.as_bytes()).map_err(unreachable)?;
         let mut stream = BufReader::new(stream);
-        let head = read_response_head(&mut stream).map_err(told)?;
+        let head = read_response_head(&mut stream).map_err(unreachable)?;
         let head = head.ok_or_else(|| self.bad_answer())?;
         Ok((head, stream))
     }

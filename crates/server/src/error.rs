@@ -82,7 +82,7 @@ impl ApiError {
             ApiError::Engine(error) => error.render_message(lang),
             ApiError::RunRefusal(refused) => (refused.message.clone(), refused.hint.clone()),
         };
-        let mut told = ErrorTold {
+        let mut detail = ErrorTold {
             code: self.code().into(),
             message,
             hint,
@@ -90,22 +90,22 @@ impl ApiError {
         };
         match self {
             ApiError::Server(ServerNo::UnknownType { name, known }) => {
-                told.valid_types = known.split(", ").map(str::to_owned).collect();
-                told.suggestion = nearest_word(name, &told.valid_types);
+                detail.valid_types = known.split(", ").map(str::to_owned).collect();
+                detail.suggestion = nearest_word(name, &detail.valid_types);
             }
             ApiError::Server(ServerNo::NearMiss { suggestion, .. }) => {
-                told.suggestion = Some(suggestion.clone());
+                detail.suggestion = Some(suggestion.clone());
             }
-            ApiError::Server(ServerNo::EventGone { oldest, .. }) => told.oldest = Some(*oldest),
+            ApiError::Server(ServerNo::EventGone { oldest, .. }) => detail.oldest = Some(*oldest),
             ApiError::JobRefusal(Refusal::NotAllowed { allowed, .. }) => {
-                told.allowed_actions = allowed.iter().map(|it| it.name().to_owned()).collect();
+                detail.allowed_actions = allowed.iter().map(|it| it.name().to_owned()).collect();
             }
             ApiError::Server(_)
             | ApiError::JobRefusal(_)
             | ApiError::Engine(_)
             | ApiError::RunRefusal(_) => {}
         }
-        told
+        detail
     }
 
     /// Builds the error response.

@@ -4,7 +4,7 @@ use crate::decisions::inbox_items;
 use crate::error::ApiError;
 use crate::event_stream;
 use crate::http_request::{ApiRequest, HandlerResult, bad_header, bytes_response, respond_json};
-use crate::job_service::{self, JobService, Loop};
+use crate::job_service::{self, DispatcherHealth, JobService};
 use crate::scope::TaskScope;
 use crate::serve::{ServerStatus, SharedState};
 use crate::tasks::{bad_query_value, job_in_path};
@@ -56,12 +56,15 @@ pub(crate) fn get_health(_: &Arc<SharedState>, call: &ApiRequest) -> HandlerResu
 pub(crate) fn get_readiness(shared: &Arc<SharedState>, call: &ApiRequest) -> HandlerResult {
     let deciding = shared
         .job_service()
-        .map_or(Loop::Ready, |work| work.dispatcher_health());
+        .map_or(DispatcherHealth::Ready, |work| work.dispatcher_health());
     let (status, word, reason) = match (shared.status(), deciding) {
         (ServerStatus::Starting, _) => (StatusCode::SERVICE_UNAVAILABLE, "starting", None),
         (ServerStatus::Draining, _) => (StatusCode::SERVICE_UNAVAILABLE, "draining", None),
-        (ServerStatus::Ready, Loop::Ready) => (StatusCode::OK, "ok", None),
-        (ServerStatus::Ready, Loop::Recovering(outage) | Loop::Failed(outage)) => {
+        (ServerStatus::Ready, DispatcherHealth::Ready) => (StatusCode::OK, "ok", None),
+        (
+            ServerStatus::Ready,
+            DispatcherHealth::Recovering(outage) | DispatcherHealth::Failed(outage),
+        ) => {
             let reason = Some(outage.reason);
             (StatusCode::SERVICE_UNAVAILABLE, "failing", reason)
         }
@@ -169,8 +172,8 @@ pub(crate) fn get_metrics(shared: &Arc<SharedState>, _: &ApiRequest) -> HandlerR
         &[("", failed.retries)],
     );
     let (ready, full) = match work.dispatcher_health() {
-        Loop::Ready => (1, 0),
-        Loop::Recovering(it) | Loop::Failed(it) => {
+        DispatcherHealth::Ready => (1, 0),
+        DispatcherHealth::Recovering(it) | DispatcherHealth::Failed(it) => {
             (0, u64::from(it.resource == Some(Resource::Disk)))
         }
     };
@@ -227,14 +230,14 @@ fn collect_stats(
     let store = work.store();
     let mut tasks = TaskCounts::default();
     for (status, count) in store.count_by_status()? {
-        use bowline_engine::machines::job::TaskStatus as S;
+        use bowline_engine::machines::job::TaskStatus;
         *match status {
-            S::Draft => &mut tasks.draft,
-            S::Pending => &mut tasks.pending,
-            S::InProgress => &mut tasks.in_progress,
-            S::Review => &mut tasks.review,
-            S::Completed => &mut tasks.completed,
-            S::Failed => &mut tasks.failed,
+            TaskStatus::Draft => &mut tasks.draft,
+            TaskStatus::Pending => &mut tasks.pending,
+            TaskStatus::InProgress => &mut tasks.in_progress,
+            TaskStatus::Review => &mut tasks.review,
+            TaskStatus::Completed => &mut tasks.completed,
+            TaskStatus::Failed => &mut tasks.failed,
         } = count;
     }
     let (slots, running) = work.slot_counts();

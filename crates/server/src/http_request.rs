@@ -5,7 +5,7 @@ use crate::error::ApiError;
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 use bowline_formats::rest::read_body;
-use bowline_formats::rest::routes::Route;
+use bowline_formats::rest::routes::ApiRoute;
 use bowline_words::Lang;
 use bowline_words::message::ServerNo;
 use hyper::body::{Bytes, Frame};
@@ -21,7 +21,7 @@ const IDEMPOTENCY_KEY_BYTES_MAX: usize = 100;
 
 /// An authenticated request.
 pub(crate) struct ApiRequest {
-    pub(crate) route: &'static Route,
+    pub(crate) route: &'static ApiRoute,
     pub(crate) params: Vec<(String, String)>,
     pub(crate) query: Vec<(String, String)>,
     pub(crate) headers: HeaderMap,

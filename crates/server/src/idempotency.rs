@@ -12,7 +12,7 @@ use crate::router::RouteHandler;
 use crate::serve::SharedState;
 use axum::body::Body;
 use axum::http::{Response, StatusCode, header};
-use bowline_formats::rest::routes::{Method, Operation};
+use bowline_formats::rest::routes::{HttpMethod, Operation};
 use bowline_store::{IdempotentRequest, Store, StoreStep};
 use bowline_words::message::ServerNo;
 use http_body_util::BodyExt as _;
@@ -65,9 +65,9 @@ pub(crate) fn handle_once(
     handler: RouteHandler,
 ) -> HandlerResult {
     let key = match call.route.method {
-        Method::Get => None,
+        HttpMethod::Get => None,
         _ if SECRET_RESPONSES.contains(&call.route.operation) => None,
-        Method::Post | Method::Patch | Method::Delete => call.idempotency_key()?,
+        HttpMethod::Post | HttpMethod::Patch | HttpMethod::Delete => call.idempotency_key()?,
     };
     let Some(key) = key else {
         return handler(shared, call);

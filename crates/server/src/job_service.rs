@@ -5,8 +5,8 @@ use bowline_engine::actor::ProcessAncestry;
 use bowline_engine::machines::Timestamp;
 use bowline_formats::rest::{AgentPreset, TaskType, Utterance};
 pub use bowline_runner::jobs::{
-    DispatcherHealth as Loop, DraftEdit, JobRequest, JobResponse, RequestError, SubmittedRequest,
-    TaskApp, UnknownAgent, WorkspaceFault, record_thing,
+    DispatcherHealth, DraftEdit, JobRequest, JobResponse, RequestError, SubmittedRequest, TaskApp,
+    UnknownAgent, WorkspaceFault, record_thing,
 };
 use bowline_store::{JobRow, ReviewRow, Store};
 use bowline_words::message::ServeTrouble;
@@ -97,8 +97,8 @@ pub trait JobService: Send + Sync + 'static {
     }
 
     /// Returns the state of the dispatcher.
-    fn dispatcher_health(&self) -> Loop {
-        Loop::Ready
+    fn dispatcher_health(&self) -> DispatcherHealth {
+        DispatcherHealth::Ready
     }
 
     /// Returns numbers of failures since the process started.

@@ -3,9 +3,7 @@
 use crate::conversation;
 use crate::diff::{ReviewChanges, SavedStates};
 use crate::files::ERROR_LOG;
-use crate::job_service::{
-    FailureCounts, JobResponse, JobService, Loop, RequestError, SubmittedRequest,
-};
+use crate::job_service::{FailureCounts, JobResponse, JobService, RequestError, SubmittedRequest};
 use crate::notices::NoticeDeliverer;
 use crate::serve::EventPublisher;
 use crate::store_files;
@@ -396,7 +394,7 @@ impl JobService for LocalJobService {
         Ok(())
     }
 
-    fn dispatcher_health(&self) -> Loop {
+    fn dispatcher_health(&self) -> DispatcherHealth {
         self.jobs.health()
     }
 
@@ -495,14 +493,14 @@ impl JobService for LocalJobService {
 
     fn agent_presets(&self) -> Vec<AgentPreset> {
         let config = self.jobs.config();
-        let told = config.agents.iter().map(|(name, agent)| AgentPreset {
+        let presets = config.agents.iter().map(|(name, agent)| AgentPreset {
             name: name.clone(),
             protocol: agent.protocol.name().into(),
             command: agent.command.clone(),
             is_default: *name == config.default_agent,
             available: agent.command.first().is_some_and(|it| is_installed(it)),
         });
-        told.collect()
+        presets.collect()
     }
 
     fn control_app(&self, row: &JobRow, order: Option<bool>) -> Result<TaskApp, RequestError> {

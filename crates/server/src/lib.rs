@@ -34,6 +34,7 @@ mod serve;
 mod session;
 pub mod store_files;
 mod tasks;
+mod verb_results;
 mod verbs;
 mod view;
 mod web_page;

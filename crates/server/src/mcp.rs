@@ -67,19 +67,19 @@ impl McpEndpoint {
             let (endpoint, request) = (self.clone(), request_parts(&request));
             tokio::task::spawn_blocking(move || endpoint.open_session(request, lang)).await
         };
-        let desk = match let_in {
-            Ok(Ok(desk)) => desk,
+        let session = match let_in {
+            Ok(Ok(session)) => session,
             Ok(Err(problem)) => return ("nobody", problem.to_response(lang)),
             Err(error) => return ("nobody", ApiError::internal(&error).to_response(lang)),
         };
-        let who = desk.role.name();
+        let who = session.role.name();
         // Host and Origin are checked before routing.
         let config = StreamableHttpServerConfig::default()
             .with_legacy_session_mode(false)
             .with_json_response(true)
             .with_max_request_body_bytes(BODY_BYTES_MAX)
             .disable_allowed_hosts();
-        let tools = ToolHandler::with_call_limit(desk, self.calls);
+        let tools = ToolHandler::with_call_limit(session, self.calls);
         let sessions = Arc::new(NeverSessionManager::default());
         let service = StreamableHttpService::new(move || Ok(tools.clone()), sessions, config);
         (who, service.handle(request).await.map(Body::new))
@@ -195,12 +195,12 @@ impl TaskClient for RouterTaskClient {
         });
         let (good, bytes) = answered.map_err(|error| failed(&error))?;
         let text = || Value::from(String::from_utf8_lossy(&bytes));
-        let told: Value = serde_json::from_slice(&bytes).unwrap_or_else(|_| text());
+        let json: Value = serde_json::from_slice(&bytes).unwrap_or_else(|_| text());
         if good {
-            return Ok(told);
+            return Ok(json);
         }
-        let told = ErrorBody::deserialize(&told).map(|body| body.error);
-        Err(refused(told.unwrap_or_default()))
+        let error = ErrorBody::deserialize(&json).map(|body| body.error);
+        Err(refused(error.unwrap_or_default()))
     }
 
     fn is_of_task(&self) -> bool {

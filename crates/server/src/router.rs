@@ -16,7 +16,7 @@ use axum::extract::{RawPathParams, Request};
 use axum::http::{HeaderMap, Response, StatusCode, header};
 use axum::routing::{MethodFilter, any, on};
 use bowline_engine::machines::job::Command;
-use bowline_formats::rest::routes::{Access, Method, Operation, ROUTES, Route};
+use bowline_formats::rest::routes::{ApiRoute, HttpMethod, Operation, ROUTES, RouteAccess};
 use bowline_words::Lang;
 use bowline_words::message::ServerNo;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
@@ -135,10 +135,10 @@ pub(crate) fn build_router(shared: &Arc<SharedState>) -> Router {
     for route in &ROUTES {
         let handler = handler(route.operation);
         let filter = match route.method {
-            Method::Get => MethodFilter::GET,
-            Method::Post => MethodFilter::POST,
-            Method::Patch => MethodFilter::PATCH,
-            Method::Delete => MethodFilter::DELETE,
+            HttpMethod::Get => MethodFilter::GET,
+            HttpMethod::Post => MethodFilter::POST,
+            HttpMethod::Patch => MethodFilter::PATCH,
+            HttpMethod::Delete => MethodFilter::DELETE,
         };
         // The path of an artifact may contain folders.
         let path = route
@@ -181,7 +181,7 @@ pub(crate) fn build_router(shared: &Arc<SharedState>) -> Router {
         })
         .method_not_allowed_fallback(async |request: Request| {
             let path = request.uri().path();
-            let fits = |route: &&Route| {
+            let fits = |route: &&ApiRoute| {
                 let (mut wanted, mut given) = (route.path.split('/'), path.split('/'));
                 route.path.split('/').count() == path.split('/').count()
                     && wanted.all(|part| {
@@ -191,8 +191,8 @@ pub(crate) fn build_router(shared: &Arc<SharedState>) -> Router {
                     })
             };
             // Literal segments take precedence over parameters, as in routing.
-            let open = |route: &&Route| route.path.matches('{').count();
-            let fitting: Vec<&Route> = ROUTES.iter().filter(fits).collect();
+            let open = |route: &&ApiRoute| route.path.matches('{').count();
+            let fitting: Vec<&ApiRoute> = ROUTES.iter().filter(fits).collect();
             let least = fitting.iter().map(open).min();
             let fitting = fitting.iter().filter(|it| Some(open(it)) == least);
             let allowed: Vec<&str> = fitting.map(|it| it.method.name()).collect();
@@ -212,7 +212,7 @@ fn no_route(request: &Request) -> Response<Body> {
 /// Authenticates a request, runs its handler on a thread that may block, and logs the result.
 async fn dispatch_request(
     shared: Arc<SharedState>,
-    route: &'static Route,
+    route: &'static ApiRoute,
     handler: RouteHandler,
     params: RawPathParams,
     request: Request,
@@ -255,7 +255,7 @@ async fn dispatch_request(
 
 async fn authenticate_request(
     shared: &Arc<SharedState>,
-    route: &'static Route,
+    route: &'static ApiRoute,
     params: &RawPathParams,
     request: Request,
     lang: Lang,
@@ -307,22 +307,22 @@ pub(crate) fn identify_caller(
 }
 
 /// Checks that a caller may use a route.
-fn check_access(route: &Route, caller: &Caller) -> Result<(), ApiError> {
+fn check_access(route: &ApiRoute, caller: &Caller) -> Result<(), ApiError> {
     match (route.access, caller) {
-        (Access::Open, _) => Ok(()),
-        (Access::Read | Access::Person | Access::Agent, Caller::Nobody) => {
+        (RouteAccess::Open, _) => Ok(()),
+        (RouteAccess::Read | RouteAccess::Person | RouteAccess::Agent, Caller::Nobody) => {
             Err(ServerNo::NoToken.into())
         }
         (
-            Access::Read,
+            RouteAccess::Read,
             Caller::Person | Caller::Reader | Caller::AgentReader(_) | Caller::Agent { .. },
         ) => Ok(()),
-        (Access::Person, Caller::Person) => Ok(()),
-        (Access::Person, Caller::Reader | Caller::AgentReader(_) | Caller::Agent { .. }) => {
+        (RouteAccess::Person, Caller::Person) => Ok(()),
+        (RouteAccess::Person, Caller::Reader | Caller::AgentReader(_) | Caller::Agent { .. }) => {
             Err(ServerNo::NeedsPerson { what: "do that" }.into())
         }
-        (Access::Agent, Caller::Agent { .. }) => Ok(()),
-        (Access::Agent, Caller::Person | Caller::Reader | Caller::AgentReader(_)) => {
+        (RouteAccess::Agent, Caller::Agent { .. }) => Ok(()),
+        (RouteAccess::Agent, Caller::Person | Caller::Reader | Caller::AgentReader(_)) => {
             Err(ServerNo::NeedsAgent.into())
         }
     }

@@ -76,7 +76,7 @@ impl RunnableWork {
         begun: impl FnOnce(StopHandle),
     ) -> Result<String, Error> {
         let mut quiet = QuietScreen(lang);
-        let of_crew = |report: state_file_runner::WorkReport| report.ended.to_string();
+        let ended_text = |report: state_file_runner::WorkReport| report.ended.to_string();
         match self {
             RunnableWork::Orchestration(it) => {
                 let options = RunOptions {
@@ -91,21 +91,21 @@ impl RunnableWork {
                     agent,
                     ..thinking::ThinkingOptions::default()
                 };
-                thinking::run(context, it, &options, &mut quiet, begun).map(of_crew)
+                thinking::run(context, it, &options, &mut quiet, begun).map(ended_text)
             }
             RunnableWork::Memory(it) => {
                 let options = memory::MemoryOptions {
                     agent,
                     ..memory::MemoryOptions::default()
                 };
-                memory::run(context, it, &options, &mut quiet, begun).map(of_crew)
+                memory::run(context, it, &options, &mut quiet, begun).map(ended_text)
             }
             RunnableWork::Develop(it) => {
                 let options = develop::DevelopOptions {
                     agent,
                     ..develop::DevelopOptions::default()
                 };
-                develop::run(context, it, &options, &mut quiet, begun).map(of_crew)
+                develop::run(context, it, &options, &mut quiet, begun).map(ended_text)
             }
         }
     }
@@ -121,7 +121,7 @@ impl ActiveRuns {
         lang: Lang,
     ) -> Result<(), ApiError> {
         let (begun, begins) = sync_channel(2);
-        let (context, told) = (shared.context.clone(), Arc::downgrade(shared));
+        let (context, weak_shared) = (shared.context.clone(), Arc::downgrade(shared));
         let over = Arc::new(AtomicBool::new(false));
         let ended = over.clone();
         let path = what.state_file_path().to_owned();
@@ -140,7 +140,7 @@ impl ActiveRuns {
             // The file may have its last change already: this event tells pages that it can be run
             // again.
             ended.store(true, Ordering::SeqCst);
-            if let Some(shared) = told.upgrade() {
+            if let Some(shared) = weak_shared.upgrade() {
                 publish_changes(&shared, &[path]);
             }
         };

@@ -7,7 +7,7 @@ use crate::http_request::ApiRequest;
 use crate::serve::SharedState;
 use crate::tasks::find_job;
 use bowline_engine::machines::job::ProcessState;
-use bowline_formats::rest::routes::{Access, Operation};
+use bowline_formats::rest::routes::{Operation, RouteAccess};
 use bowline_words::message::{ServerNo, ServerThing};
 use std::collections::BTreeSet;
 
@@ -88,7 +88,7 @@ pub(crate) fn is_same_attempt(shared: &SharedState, caller: &Caller) -> bool {
 
 /// Refuses an agent tasks outside of its scope, and totals over all tasks.
 pub(crate) fn check_scope(shared: &SharedState, call: &ApiRequest) -> Result<(), ApiError> {
-    if call.route.access != Access::Read {
+    if call.route.access != RouteAccess::Read {
         return Ok(());
     }
     let scope = TaskScope::for_caller(shared, &call.caller)?;

@@ -1,4 +1,4 @@
-//! The server as a process: it listens, lets work begin, serves, and stops when it is told to.
+//! The server process: it listens, starts the dispatcher, serves requests and stops on a signal.
 
 use crate::auth::{Authenticator, ConnectionPeer};
 use crate::data_folder::{self, DataFolder, SOCKET_FILE};
@@ -7,7 +7,7 @@ use crate::event_stream::EventBroadcaster;
 use crate::fleet::ServerMetrics;
 use crate::guard::{AllowedHosts, RateLimits};
 use crate::idempotency::KeysInUse;
-use crate::job_service::{JobService, Loop};
+use crate::job_service::{DispatcherHealth, JobService};
 use crate::runs::ActiveRuns;
 use crate::workspaces::WorkspaceRegistry;
 use crate::{jobs, retention, router, session};
@@ -43,60 +43,62 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Semaphore, watch};
 
-/// Where a server listens unless told otherwise.
+/// Default address to listen on.
 pub const DEFAULT_LISTEN_ADDRESS: &str = "127.0.0.1:7420";
 
-/// How often, and how long apart, the lock of a data folder is tried before it is somebody else's.
+/// Number of attempts to take the lock of a data folder, and the time between them.
 const LOCK_TRIES: u32 = 500;
 const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(10);
-/// Connections at once, and streams of events among them.
+/// Limits for simultaneous connections, and for event streams among them.
 const CONNECTIONS_MAX: usize = 4_096;
 const STREAMS_MAX: usize = 1_024;
-/// Descriptors that are not for connections: the store, agents, files.
+/// File descriptors that connections may not use: for the store, agents and files.
 const RESERVED_DESCRIPTORS: usize = 512;
-/// ZIP files made at once.
+/// Limit for ZIP files created at the same time.
 const ZIPS_MAX: usize = 4;
-/// Verbs at once that run commands of a project. They take as long as its tests do, and each has a thread that answers.
+/// Limit for simultaneous verbs that run commands of a project. They take as long as its tests do,
+/// and each occupies a blocking thread.
 const CHECKS_MAX: usize = 4;
-/// How long a client may take to say what it wants.
+/// Time limit for receiving the head of a request.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
-/// The head of a request.
+/// Size limit for the head of a request.
 const HEAD_BYTES_MAX: usize = 32 * 1024;
-/// Threads that answer requests and may wait: at most, and from the beginning. Those that are started later stay.
+/// Number of blocking threads that handle requests: the maximum, and those started at first. Later
+/// ones are kept.
 const BLOCKING_THREADS_MAX: usize = 64;
 const BLOCKING_THREADS_MIN: usize = 32;
-/// How long requests in progress may go on when the server stops.
+/// Time limit for requests in progress when the server stops.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
-/// The socket of a path that fits into an address; longer ones go through their folder.
+/// Longest path that fits into a socket address; longer ones are reached through their folder.
 const SOCKET_PATH_MAX: usize = 100;
 
-/// What a server is started with.
+/// Options that a server is started with.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
-    /// Where it listens.
+    /// Address to listen on.
     pub listen: SocketAddr,
-    /// Its data folder.
+    /// The data folder.
     pub data: PathBuf,
-    /// Further names it goes by.
+    /// Further host names of the server.
     pub hosts: Vec<String>,
-    /// Folders whose state files are shown.
+    /// Folders whose state files the server shows.
     pub workspaces: Vec<PathBuf>,
-    /// Where browsers reach it, when that is elsewhere.
+    /// Address for browsers, if it differs from the address to listen on.
     pub public_url: Option<String>,
 }
 
-/// A server that listens and does not serve yet.
+/// A server that listens but does not serve yet.
 pub struct Server {
     runtime: Runtime,
     tcp: TcpListener,
     unix: UnixListener,
     shared: Arc<SharedState>,
     data: DataFolder,
-    /// Held for life: one server per data folder.
+    /// Held until the server stops: one server per data folder.
     lock: File,
 }
 
-/// How far the server is.
+/// State of the server process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ServerStatus {
     Starting,
@@ -104,7 +106,7 @@ pub(crate) enum ServerStatus {
     Draining,
 }
 
-/// What every request may use.
+/// State shared by all requests.
 pub(crate) struct SharedState {
     pub(crate) auth: Authenticator,
     pub(crate) allowed_hosts: AllowedHosts,
@@ -116,7 +118,7 @@ pub(crate) struct SharedState {
     pub(crate) context: Context,
     pub(crate) clock: Clock,
     pub(crate) url: String,
-    /// Where browsers reach it.
+    /// Address for browsers.
     pub(crate) public_url: String,
     pub(crate) instance: String,
     pub(crate) started_at: Timestamp,
@@ -134,7 +136,7 @@ pub(crate) struct SharedState {
 }
 
 impl SharedState {
-    /// The loop that decides about jobs, once it is there.
+    /// Returns the job service, or an error while the server starts or stops.
     pub(crate) fn job_service(&self) -> Result<&dyn JobService, ApiError> {
         match (self.job_service.get(), self.status()) {
             (_, ServerStatus::Draining) => Err(ServerNo::Draining.into()),
@@ -166,37 +168,38 @@ impl SharedState {
 pub struct ServerStopHandle(Arc<SharedState>);
 
 impl ServerStopHandle {
-    /// Once is enough.
+    /// Requests the stop; further calls have no effect.
     pub fn stop(&self) {
         self.0.stop_requested.send_replace(true);
     }
 }
 
-/// Tells listeners what happens. Cheap to clone.
+/// Publishes events to all listeners. Cheap to clone.
 #[derive(Clone)]
 pub struct EventPublisher(Arc<SharedState>);
 
 impl EventPublisher {
-    /// An event that is durable, in the order of its number.
+    /// Publishes a durable event. Must be called in the order of the events' numbers.
     pub fn publish_event(&self, row: &EventRow) {
         self.0.events.publish(row);
     }
 
-    /// Stops the server when the loop that decides has failed for good, and keeps the log of its health.
-    pub fn report_health(&self, health: &Loop) {
+    /// Logs the health of the dispatcher, and stops the server when the dispatcher has failed for
+    /// good.
+    pub fn report_health(&self, health: &DispatcherHealth) {
         match health {
-            Loop::Ready => tracing::info!("tasks can be changed"),
-            Loop::Recovering(outage) => {
+            DispatcherHealth::Ready => tracing::info!("tasks can be changed"),
+            DispatcherHealth::Recovering(outage) => {
                 tracing::error!(reason = outage.reason, "tasks cannot be changed");
             }
-            Loop::Failed(outage) => {
+            DispatcherHealth::Failed(outage) => {
                 tracing::error!(reason = outage.reason, "the dispatcher failed for good");
                 self.0.stop_requested.send_replace(true);
             }
         }
     }
 
-    /// An agent printed so many bytes, from a byte of its task's output on.
+    /// Publishes that an agent printed `length` bytes, at an offset of its task's output.
     pub fn publish_output(&self, task: &str, offset: u64, length: u64) {
         let at = format_utc(self.0.clock.now());
         let data = serde_json::json!({ "offset": offset, "length": length });
@@ -207,7 +210,7 @@ impl EventPublisher {
 }
 
 impl Server {
-    /// Listens. Requests that come before [`Server::run`] wait.
+    /// Starts to listen. Requests that arrive before [`Server::run`] wait.
     pub fn bind(options: &ServerOptions) -> Result<Server, ServeTrouble> {
         let data = DataFolder::open(&options.data)?;
         let lock = lock_data_folder(&data)?;
@@ -216,7 +219,7 @@ impl Server {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .max_blocking_threads(BLOCKING_THREADS_MAX)
-            // One that is there is kept: tokio panics where it has none and cannot start one.
+            // Threads are kept: tokio panics if it has none and cannot start one.
             .thread_keep_alive(Duration::MAX)
             .enable_all()
             .build()
@@ -287,33 +290,34 @@ impl Server {
         })
     }
 
-    /// Where it is reached.
+    /// Returns the address of the server.
     pub fn url(&self) -> &str {
         &self.shared.url
     }
 
-    /// Keeps other servers out of the data folder until the commands of this process have ended, even if it is killed.
+    /// Keeps other servers out of the data folder until the commands of this process have ended,
+    /// even if it is killed.
     pub fn hold_lock_for_commands(&self) {
-        // Without another descriptor they are ended all the same, a moment later.
+        // Without another descriptor the commands still end, a moment later.
         if let Ok(lock) = self.lock.try_clone() {
             process::hold_while_commands_run(lock);
         }
     }
 
-    /// What stops it from inside.
+    /// Returns a handle that stops the server.
     pub fn stop_handle(&self) -> ServerStopHandle {
         ServerStopHandle(Arc::clone(&self.shared))
     }
 
-    /// A link that signs one browser in, once.
+    /// Creates a link that signs one browser in, once.
     pub fn sign_in_link(&self) -> Result<String, ServeTrouble> {
         session::create_sign_in_link(&self.shared).map_err(|_| ServeTrouble::NotAFolder {
             path: display_path(self.data.path()),
         })
     }
 
-    /// Serves until it is told to stop: by a signal, or by a [`Stopper`]. Work begins while requests are answered already; they
-    /// hear that the server is starting.
+    /// Serves until a signal or a [`ServerStopHandle`] stops the server. Requests that arrive while
+    /// `begin` runs get the response that the server is starting.
     pub fn run(
         self,
         begin: impl FnOnce(EventPublisher) -> Result<Arc<dyn JobService>, ServeTrouble>,
@@ -327,7 +331,7 @@ impl Server {
             data,
             lock: _lock,
         } = self;
-        // From here on a signal is noted, and heeded once everything has begun.
+        // From here on signals are recorded; they take effect once everything has started.
         let signals = ProcessSignals::register_handlers(&runtime);
         let router = router::build_router(&shared);
         runtime.spawn(accept_tcp(Arc::clone(&shared), router.clone(), tcp));
@@ -350,7 +354,7 @@ impl Server {
         runtime.block_on(async {
             let all = u32::try_from(shared.connections_max).unwrap_or(u32::MAX);
             let gone = shared.connections.acquire_many(all);
-            // What is still open by then is cut off.
+            // Connections that are still open after that are closed.
             let _ = tokio::time::timeout(STOP_TIMEOUT, gone).await;
         });
         let _ = std::fs::remove_file(data.file_path(SOCKET_FILE));
@@ -366,14 +370,14 @@ pub fn log_to_stderr(json: bool) {
         .with_ansi(false)
         .with_target(false)
         .with_max_level(tracing::Level::INFO);
-    // Somebody set another one up before: that one is used.
+    // If a subscriber is set already, it stays.
     let _ = match json {
         true => log.json().try_init(),
         false => log.try_init(),
     };
 }
 
-/// The signals that a server heeds.
+/// Signals that a server handles.
 struct ProcessSignals {
     interrupt: Signal,
     terminate: Signal,
@@ -391,7 +395,8 @@ impl ProcessSignals {
     }
 }
 
-/// Waits for a signal to stop, or a word from inside. SIGHUP has the settings read again, unless it says that the terminal has gone.
+/// Waits for a signal to stop or a call of [`ServerStopHandle::stop`]. SIGHUP reloads the settings,
+/// unless the terminal is gone.
 async fn wait_for_stop(shared: &Arc<SharedState>, signals: io::Result<ProcessSignals>) {
     let mut stop = shared.stop_requested.subscribe();
     let at_terminal = io::stderr().is_terminal();
@@ -403,7 +408,7 @@ async fn wait_for_stop(shared: &Arc<SharedState>, signals: io::Result<ProcessSig
         tokio::select! {
             _ = signals.interrupt.recv() => return,
             _ = signals.terminate.recv() => return,
-            // Its sender is ours: it is there as long as we are.
+            // `shared` owns the sender, so it is not dropped meanwhile.
             _ = stop.wait_for(|stop| *stop) => return,
             _ = signals.hang_up.recv() => {
                 if at_terminal && !io::stderr().is_terminal() {
@@ -416,7 +421,7 @@ async fn wait_for_stop(shared: &Arc<SharedState>, signals: io::Result<ProcessSig
     }
 }
 
-/// Reads the settings again. Those that cannot be used change nothing.
+/// Reads the settings again. Invalid settings change nothing.
 fn reload_settings(shared: &SharedState) {
     let Ok(work) = shared.job_service() else {
         return;
@@ -430,7 +435,7 @@ fn reload_settings(shared: &SharedState) {
     }
 }
 
-/// One server per data folder.
+/// Locks the data folder, so that only one server uses it.
 fn lock_data_folder(data: &DataFolder) -> Result<File, ServeTrouble> {
     let path = data.file_path("server.lock");
     let file = File::options()
@@ -439,8 +444,8 @@ fn lock_data_folder(data: &DataFolder) -> Result<File, ServeTrouble> {
         .write(true)
         .open(&path)
         .map_err(|error| data_folder::file_trouble(&path, &error))?;
-    // Commands of a server that was killed hold its lock until they have ended, and what it had just begun to start until it
-    // has become another program.
+    // Commands of a killed server hold its lock until they have ended; a process that it was just
+    // starting holds it until it has become another program.
     for _ in 0..LOCK_TRIES {
         if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
             return Ok(file);
@@ -452,7 +457,8 @@ fn lock_data_folder(data: &DataFolder) -> Result<File, ServeTrouble> {
     })
 }
 
-/// Raises the number of descriptors as far as the system lets us; how many of them connections may use.
+/// Raises the limit of file descriptors as far as possible and returns how many of them connections
+/// may use.
 fn raise_descriptor_limit() -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let now = getrlimit(Resource::Nofile);
@@ -469,7 +475,8 @@ fn raise_descriptor_limit() -> usize {
         .clamp(64, CONNECTIONS_MAX)
 }
 
-/// The Unix socket, for this user alone. What an earlier server left behind is taken away: the lock is ours.
+/// Binds the Unix socket, for this user only. Removes the socket of an earlier server: the caller
+/// holds the lock.
 fn bind_unix_socket(path: &Path) -> io::Result<UnixListener> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -481,7 +488,7 @@ fn bind_unix_socket(path: &Path) -> io::Result<UnixListener> {
     UnixListener::from_std(listener)
 }
 
-/// Uses the address of a socket, also where its path is too long for one.
+/// Calls a function with a path of the socket that is short enough for a socket address.
 pub fn with_socket_path<T>(
     path: &Path,
     with: impl FnOnce(&Path) -> io::Result<T>,
@@ -504,7 +511,7 @@ async fn accept_tcp(shared: Arc<SharedState>, router: Router, listener: TcpListe
             _ = stopping.changed() => return,
         };
         let Ok((stream, address)) = accepted else {
-            // Out of descriptors, most likely: others will be closed.
+            // Most likely out of descriptors: other connections will close.
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
@@ -532,7 +539,7 @@ async fn accept_unix(shared: Arc<SharedState>, router: Router, listener: UnixLis
             let ours = rustix::process::getuid().as_raw();
             let peer = stream.peer_cred().ok().filter(|peer| peer.uid() == ours);
             let pid = peer.and_then(|peer| u32::try_from(peer.pid()?).ok());
-            // Looked at while it is surely there, and on a thread that may wait.
+            // Examined while the peer surely exists, on a blocking thread.
             let looked = tokio::task::spawn_blocking(move || match pid {
                 Some(pid) => match actor::standing_of(pid) {
                     DetectedActor::Agent => (DetectedActor::Agent, actor::descent_of(pid)),
@@ -551,7 +558,7 @@ async fn accept_unix(shared: Arc<SharedState>, router: Router, listener: UnixLis
     }
 }
 
-/// One connection, until either end closes it.
+/// Serves one connection until either end closes it.
 async fn serve_connection<S>(
     shared: Arc<SharedState>,
     router: Router,

@@ -405,8 +405,8 @@ pub(crate) fn list_spend(shared: &Arc<SharedState>, call: &ApiRequest) -> Handle
 
 pub(crate) fn list_deliveries(shared: &Arc<SharedState>, call: &ApiRequest) -> HandlerResult {
     let (work, row) = job_in_path(shared, call)?;
-    let told = work.store().deliveries_of(&row.id)?;
-    let of_notices = told.into_iter().filter(|it| it.kind == "notify");
+    let deliveries = work.store().deliveries_of(&row.id)?;
+    let of_notices = deliveries.into_iter().filter(|it| it.kind == "notify");
     let items = of_notices.map(|it| Delivery {
         notice: it.effect,
         attempt: it.try_number,

@@ -7,18 +7,19 @@ use crate::error::ApiError;
 use crate::http_request::{ApiRequest, HandlerResult, respond_json};
 use crate::runs::RunnableWork;
 use crate::serve::SharedState;
+use crate::verb_results::{describe_change, with_evidence};
 use crate::workspace_init;
 use crate::workspaces::{leads_out, requested_files, root_of};
 use bowline_engine::context::ExpectedVersion;
-use bowline_engine::files::{ChangeOutcome, FileView, KnownFile};
+use bowline_engine::files::{FileView, KnownFile};
 use bowline_engine::history::RestoreOptions;
 use bowline_engine::kinds::FileKind;
 use bowline_engine::machines::develop::{DevelopPhase, FailureClass, Gate};
 use bowline_engine::machines::plan::TaskResult;
 use bowline_engine::machines::thinking::{MeasuredOutcome, ThinkingStage};
-use bowline_engine::operations::develop::{DevelopRun, GateProof, PassOutcome};
+use bowline_engine::operations::develop::{DevelopRun, GateProof};
 use bowline_engine::operations::memory::{
-    FailureKind, FinishReport, MemoryFolder, NewStep, NewTask, Request as Words, parse_value,
+    FailureKind, FinishReport, MemoryFolder, NewStep, NewTask, Request, parse_value,
 };
 use bowline_engine::operations::orchestrate::Orchestration;
 use bowline_engine::operations::thinking::ThinkingRun;
@@ -117,24 +118,6 @@ pub(crate) fn run_verb(shared: &Arc<SharedState>, call: &ApiRequest) -> HandlerR
 pub(crate) fn missing_verb_field(verb: &str, field: &'static str) -> ApiError {
     let verb = verb.to_owned();
     ApiError::Server(ServerNo::VerbLacks { verb, field })
-}
-
-/// Describes a change and the notices about its file.
-pub(crate) fn describe_change<S>(changed: &ChangeOutcome<S>, lang: Lang) -> WorkspaceChange {
-    WorkspaceChange {
-        path: display_path(&changed.view.path),
-        from: changed.moved.from.clone(),
-        to: Some(changed.moved.to.clone()),
-        sequence: Some(changed.view.sequence),
-        state: changed.view.masked_document(),
-        told: changed
-            .view
-            .notices
-            .iter()
-            .map(|it| it.render_notice(lang))
-            .collect(),
-        evidence: Vec::new(),
-    }
 }
 
 /// A verb requested for a file.
@@ -674,7 +657,7 @@ impl RequestedVerb<'_> {
     }
 
     /// Reads the file again after something else has changed it.
-    fn reread_file(&self, told: Vec<String>) -> Result<WorkspaceChange, ApiError> {
+    fn reread_file(&self, messages: Vec<String>) -> Result<WorkspaceChange, ApiError> {
         let view = self.known_file().read_view(self.context)?;
         Ok(WorkspaceChange {
             path: display_path(&view.path),
@@ -682,7 +665,7 @@ impl RequestedVerb<'_> {
             to: Some(view.examined.status.clone()),
             sequence: Some(view.sequence),
             state: view.masked_document(),
-            told,
+            told: messages,
             evidence: Vec::new(),
         })
     }
@@ -694,9 +677,9 @@ pub(crate) fn new_task(name: &str, asked: &VerbRequest) -> NewTask {
     NewTask {
         name: name.to_owned(),
         goal: text("goal"),
-        context: Words {
+        context: Request {
             user_request: text("request"),
-            ..Words::default()
+            ..Request::default()
         },
         ..NewTask::default()
     }
@@ -704,13 +687,4 @@ pub(crate) fn new_task(name: &str, asked: &VerbRequest) -> NewTask {
 
 fn optional_item(text: Option<&str>) -> Vec<String> {
     text.map(str::to_owned).into_iter().collect()
-}
-
-fn with_evidence(passed: &PassOutcome, lang: Lang) -> WorkspaceChange {
-    let evidence = passed.evidence.iter();
-    let evidence = evidence.filter_map(|one| serde_json::to_value(one).ok());
-    WorkspaceChange {
-        evidence: evidence.collect(),
-        ..describe_change(&passed.changed, lang)
-    }
 }

@@ -130,7 +130,7 @@ fn restart_after(job: &Job) -> Option<u64> {
     (job.state == JobState::Running && !job.stuck && limit > 0).then_some(limit)
 }
 
-/// Money, where any was told of: nothing is what a client says that does not know.
+/// Returns the cost if it is known: clients that do not know it report zero.
 pub(crate) fn known_cost(usd: f64) -> Option<f64> {
     (usd > 0.0).then_some(usd)
 }
@@ -143,14 +143,14 @@ pub(crate) fn spend_view(rows: &[SpendRow], task: Option<&str>) -> Vec<Spend> {
         *tokens += row.tokens;
         *usd += row.usd;
     }
-    let told = |((day, agent), (tokens, usd)): ((i64, &str), (u64, f64))| Spend {
+    let to_spend = |((day, agent), (tokens, usd)): ((i64, &str), (u64, f64))| Spend {
         day: format_time(day * 86_400).chars().take(10).collect(),
         task_id: task.map(str::to_owned),
         agent: agent.to_owned(),
         tokens,
         cost_usd: known_cost(usd),
     };
-    sums.into_iter().map(told).collect()
+    sums.into_iter().map(to_spend).collect()
 }
 
 /// The agent of a task.
@@ -200,8 +200,8 @@ fn phase_end(records: &[JobRecord], number: u32, review: bool) -> Option<String>
     at.max().map(format_time)
 }
 
-/// When the steps of a phase began and ended: one ends with the next, the last when the phase is called complete, which is when
-/// it is looked at.
+/// Returns when the steps of a phase began and ended. A step ends when the next one begins; the
+/// last one ends when the phase is reported complete, which is when its result is examined.
 fn step_times(row: &JobRow, number: u32, records: &[JobRecord]) -> Vec<StepTime> {
     let steps: Vec<&BegunStepRow> = row
         .about

@@ -20,7 +20,7 @@ use bowline_runner::orchestrate::control_socket;
 use bowline_words::Lang;
 use bowline_words::message::{ServerNo, ServerThing};
 use notify::{RecursiveMode, Watcher as _};
-use serde_json::{Value, json as value};
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -115,7 +115,7 @@ impl WorkspaceRegistry {
 
 /// Publishes which kinds of work changed in which workspaces.
 pub(crate) fn publish_changes(shared: &SharedState, paths: &[PathBuf]) {
-    let mut told = HashSet::new();
+    let mut published = HashSet::new();
     for path in paths {
         let Some(kind) = FileKind::of_path(path) else {
             continue;
@@ -126,10 +126,10 @@ pub(crate) fn publish_changes(shared: &SharedState, paths: &[PathBuf]) {
             .iter()
             .find(|(_, folder)| path.starts_with(folder));
         if let Some((id, _)) = home
-            && told.insert((id, work_kind(kind).0))
+            && published.insert((id, work_kind(kind).0))
         {
             let at = format_utc(shared.clock.now());
-            let data = value!({ "workspaceId": id, "kind": work_kind(kind).0 });
+            let data = json!({ "workspaceId": id, "kind": work_kind(kind).0 });
             shared
                 .events
                 .publish_transient("", EventName::Workspace, at, data);
@@ -251,7 +251,7 @@ fn unreadable_state(
         status: None,
         version: None,
         state: Value::Null,
-        findings: vec![value!({
+        findings: vec![json!({
             "severity": Severity::Fatal.name(), "code": code, "message": message,
         })],
         next: vec![hint],
@@ -296,10 +296,10 @@ fn workspace_state(
         state: view.masked_document(),
         findings: findings
             .map(|finding| {
-                let mut told = finding.to_json(Some(&view.document));
-                told["message"] = finding.message.say(lang).into();
-                told["repair"] = finding.repair.as_ref().map(|it| it.say(lang)).into();
-                told
+                let mut json = finding.to_json(Some(&view.document));
+                json["message"] = finding.message.say(lang).into();
+                json["repair"] = finding.repair.as_ref().map(|it| it.say(lang)).into();
+                json
             })
             .collect(),
         next: advice::commands_anywhere(view),

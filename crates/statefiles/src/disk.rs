@@ -80,7 +80,7 @@ pub trait Disk: fmt::Debug + Send + Sync {
     fn open_read(&self, path: &Path) -> io::Result<(File, FileStat)>;
     /// Creates a new file for writing; fails if the path exists.
     fn create_new(&self, path: &Path) -> io::Result<File>;
-    /// Creates a file without a name in `folder`, to be named by [`Disk::publish`].
+    /// Creates a file without a name in `folder`, to be named by [`Disk::name_file`].
     fn create_unnamed(&self, folder: &Path) -> io::Result<File>;
     /// Gives an unnamed file its name; fails if the name is taken.
     fn name_file(&self, file: &File, path: &Path) -> io::Result<()>;

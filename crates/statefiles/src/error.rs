@@ -146,8 +146,8 @@ pub enum StateFileError {
         /// The number of attempts.
         tries: usize,
     },
-    /// The journal has steps that only the owner of the format can apply, and no [`crate::Replay`]
-    /// was given.
+    /// The journal has steps that only the owner of the format can apply, and no
+    /// [`crate::StepReplay`] was given.
     #[error("{} has unfinished batch steps that need their program to apply", path.display())]
     NeedsReplay {
         /// The path of the state file.

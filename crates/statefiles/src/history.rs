@@ -40,15 +40,15 @@ pub struct DocumentVersion {
 }
 
 impl JournalHistory {
-    /// Returns every line in the journal, for checks of the journal itself. [`History::lines`] has
-    /// those that are in effect.
+    /// Returns every line in the journal, for checks of the journal itself.
+    /// [`JournalHistory::effective_lines`] has those that are in effect.
     #[must_use]
     pub fn all_lines(&self) -> &[JournalLine] {
         &self.lines
     }
 
     /// Returns the lines that are in effect. A change that was taken back before it was
-    /// acknowledged ([`Line::voids`]) is not.
+    /// acknowledged ([`JournalLine::voids`]) is not.
     pub fn effective_lines(&self) -> impl DoubleEndedIterator<Item = &JournalLine> {
         let void: BTreeSet<u64> = self.lines.iter().filter_map(|line| line.voids).collect();
         self.lines
@@ -169,7 +169,7 @@ impl JournalHistory {
     /// Returns the changes after line `since`, the oldest first, each with the document before and
     /// after it.
     ///
-    /// Voided changes ([`Line::voids`]) and notes are left out.
+    /// Voided changes ([`JournalLine::voids`]) and notes are left out.
     #[must_use]
     pub fn versions(&self, since: u64) -> Vec<DocumentVersion> {
         let mut versions = Vec::new();
@@ -286,7 +286,7 @@ impl StateFile {
 /// Documents found in copies on the disk, by their hashes.
 pub(crate) type CopiesByHash = BTreeMap<ContentHash, String>;
 
-/// A version found by [`History::newest_good`].
+/// A version found by [`JournalHistory::newest_good`].
 pub(crate) struct NewestVersion {
     pub(crate) seq: u64,
     pub(crate) text: String,

@@ -5,17 +5,17 @@
 //! its journal.
 //!
 //! ```
-//! use bowline_statefiles::{Change, Layout, Request, StateFile};
+//! use bowline_statefiles::{DocumentChange, FileLayout, StateFile, WriteRequest};
 //!
 //! let folder = std::env::temp_dir().join(format!("statefiles-doc-{}", std::process::id()));
-//! let file = StateFile::new(Layout::new(folder.join("state.json")));
-//! let request = Request {
+//! let file = StateFile::new(FileLayout::new(folder.join("state.json")));
+//! let request = WriteRequest {
 //!     id: "r1".into(),
 //!     at: "2026-01-01T00:00:00Z".into(),
-//!     ..Request::default()
+//!     ..WriteRequest::default()
 //! };
 //! let updated = file.update(&request, |now| -> Result<_, std::convert::Infallible> {
-//!     Ok(now.bytes.is_none().then(|| Change::to("{}\n")))
+//!     Ok(now.bytes.is_none().then(|| DocumentChange::replace_with("{}\n")))
 //! })?;
 //! assert_eq!(updated.seq, Some(1));
 //! assert_eq!(file.load()?.text()?, Some("{}\n"));

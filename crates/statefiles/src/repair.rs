@@ -55,7 +55,7 @@ pub enum RepairSource {
     Empty,
 }
 
-/// The result of [`StateFile::recover`].
+/// The result of [`StateFile::recover_document`].
 #[derive(Debug, Clone)]
 pub struct RecoveredDocument {
     /// The source of the document.

@@ -64,7 +64,7 @@ pub struct BatchStep {
     pub id: String,
     /// The time, in the caller's own format.
     pub at: String,
-    /// The data that a [`crate::Replay`] needs to apply the step again.
+    /// The data that a [`crate::StepReplay`] needs to apply the step again.
     pub logical: Box<RawValue>,
     /// The caller's transition, opaque.
     pub transition: Option<Box<RawValue>>,

@@ -25,7 +25,7 @@ pub trait StepReplay: fmt::Debug + Send + Sync {
 /// The reason that lines could not be applied.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum RollError {
-    /// There are steps, and no [`Replay`] to apply them.
+    /// There are steps, and no [`StepReplay`] to apply them.
     NeedsReplay,
     /// The line was made for another text.
     Misfit { seq: u64 },

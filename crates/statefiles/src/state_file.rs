@@ -68,9 +68,9 @@ impl StateFile {
         self
     }
 
-    /// Makes every read bring the [whole journals](Snapshot::history) along, for a file that is not
-    /// trusted without them. A decision about a change is asked for even if they cannot be read,
-    /// before they are set aside.
+    /// Makes every read bring the [whole journals](FileSnapshot::history) along, for a file that is
+    /// not trusted without them. A decision about a change is asked for even if they cannot be
+    /// read, before they are set aside.
     #[must_use]
     pub fn with_history(mut self) -> Self {
         self.with_history = true;

@@ -127,7 +127,7 @@ impl StateFileGuard {
     }
 
     /// Commits steps of a batch with one flush, and returns the number of the last one. The file
-    /// does not show them before the next [`Held::write`].
+    /// does not show them before the next [`StateFileGuard::write_document`].
     pub fn commit_steps(
         &mut self,
         request: &WriteRequest,

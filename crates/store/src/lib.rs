@@ -1,16 +1,16 @@
 //! Durable storage for jobs: their states, the records people work with, events and pending
 //! effects.
 //!
-//! [`Store`] has two halves. **Changing** is one method: [`Store::advance`] commits a list of
-//! decided [`Advance`]s, each whole or not at all, all in one commit. An advance is a business
+//! [`Store`] has two halves. **Changing** is one method: [`Store::commit_steps`] commits a list of
+//! decided [`StoreStep`]s, each whole or not at all, all in one commit. A step is a business
 //! transition: the next state of one or more jobs with everything that follows from it (transition
 //! lines and other [`NewEvent`]s, effects to execute, timers, records for people, the response to
 //! the request). Times and ids are passed in; outcomes are typed. **Reading** is the rest, and
 //! never waits for a writer.
 //!
 //! There are two stores, held to the same behaviour by one test suite and by random runs on both:
-//! [`Memory`], the model, and [`Sqlite`]. No connection leaves this crate, and nothing here decides
-//! what a job may do.
+//! [`MemoryStore`], the model, and [`SqliteStore`]. No connection leaves this crate, and nothing
+//! here decides what a job may do.
 
 #![warn(missing_docs)]
 
@@ -124,7 +124,7 @@ pub trait Store: std::fmt::Debug + Send + Sync {
 pub type CommitHandle =
     Box<dyn FnMut(bool) -> Option<Result<Vec<CommitOutcome>, StoreError>> + Send>;
 
-/// Filter of [`Store::jobs`]; the default matches all that are not archived.
+/// Filter of [`Store::list_jobs`]; the default matches all that are not archived.
 #[derive(Debug, Clone, Default)]
 pub struct JobQuery {
     /// Only jobs in this status.
@@ -143,7 +143,7 @@ pub struct JobQuery {
     pub limit: usize,
 }
 
-/// Filter of [`Store::records`]; the default matches all.
+/// Filter of [`Store::list_records`]; the default matches all.
 #[derive(Debug, Clone, Default)]
 pub struct RecordQuery {
     /// Only records of this job.
@@ -154,7 +154,7 @@ pub struct RecordQuery {
     pub open: bool,
 }
 
-/// Filter of [`Store::events`]; the default matches all.
+/// Filter of [`Store::list_events`]; the default matches all.
 #[derive(Debug, Clone, Default)]
 pub struct EventQuery {
     /// Only events of this job.
@@ -167,7 +167,7 @@ pub struct EventQuery {
     pub limit: usize,
 }
 
-/// Filter of [`Store::spend`]; the default matches all.
+/// Filter of [`Store::list_spend`]; the default matches all.
 #[derive(Debug, Clone, Default)]
 pub struct SpendQuery {
     /// Only spend of this job.
@@ -181,7 +181,7 @@ pub fn day_of(at: Timestamp) -> i64 {
     at.0.div_euclid(86_400)
 }
 
-/// Limits of what [`Store::prune`] keeps.
+/// Limits of what [`Store::prune_rows`] keeps.
 #[derive(Debug, Clone, Copy)]
 pub struct RetentionLimits {
     /// Number of newest events that are kept; of older ones, those of removed jobs are deleted.

@@ -17,7 +17,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard};
 
-/// A store that forgets everything with its process. For tests, and for simulations that make thousands of runs.
+/// A store that forgets everything with its process. For tests, and for simulations that make
+/// thousands of runs.
 #[derive(Debug, Default)]
 pub struct MemoryStore(Mutex<MemoryTables>);
 

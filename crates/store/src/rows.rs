@@ -361,7 +361,7 @@ pub struct DependencyRow {
     /// Status of the dependency.
     #[serde(deserialize_with = "known_or_default")]
     pub status: DependencyStatus,
-    /// The value, sealed with [`Key`](crate::Key). Never shown.
+    /// The value, sealed with [`SecretKey`](crate::SecretKey). Never shown.
     pub sealed: Option<String>,
     /// Reason of the rejection.
     pub reason: Option<String>,

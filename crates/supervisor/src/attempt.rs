@@ -57,7 +57,8 @@ pub enum AttemptCondition {
     Alive,
     /// It ended, and the end is on the disk.
     Ended(Box<AttemptExit>),
-    /// Its shim is gone without having seen the end. Processes may be left: see [`crate::sweep()`].
+    /// Its shim is gone without having seen the end. Processes may be left: see
+    /// [`crate::sweep_attempt()`].
     Lost,
 }
 
@@ -189,7 +190,7 @@ impl Attempt {
         &self.folder
     }
 
-    /// Connects to its shim, for a [`crate::Dialogue`].
+    /// Connects to its shim, for a [`crate::ShimSession`].
     pub fn connect_to_shim(&self) -> Result<UnixStream, SupervisorError> {
         let connected =
             File::open(&self.folder).and_then(|folder| UnixStream::connect(socket_path(&folder)));

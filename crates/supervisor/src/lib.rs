@@ -4,7 +4,7 @@
 //! Every agent has its own small *shim* process. It is session leader, child subreaper and parent
 //! of the agent's process group; it holds the agent's pipes, appends its output to a log with
 //! absolute offsets, and answers on a Unix socket. The process that started it may crash or be
-//! upgraded: the agent goes on, and [`Handle::attach`] finds it again.
+//! upgraded: the agent goes on, and [`ShimHandle::attach`] finds it again.
 //!
 //! This crate does not interpret the agent's output.
 

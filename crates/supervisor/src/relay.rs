@@ -1,9 +1,10 @@
 //! Protocol of the relay out of a sandbox: a command line goes out, its output and exit code come
 //! back.
 //!
-//! [`ask`] is the client inside. [`serve`] is the server outside: one process for each connection,
-//! started by the shim in a sandbox that holds the agent's paths and those Bowline needs itself. It
-//! runs one program, itself; that program decides which of the agent's commands are allowed.
+//! [`run_outside`] is the client inside. [`serve_connection`] is the server outside: one process
+//! for each connection, started by the shim in a sandbox that holds the agent's paths and those
+//! Bowline needs itself. It runs one program, itself; that program decides which of the agent's
+//! commands are allowed.
 
 use crate::error::SupervisorError;
 use crate::process::descendants;
@@ -88,7 +89,7 @@ pub fn run_outside(
     run_on_connection(socket, asked, printed, |_| Ok(()))
 }
 
-/// Like [`ask`], with `goes_on` called several times a second: once it returns `false`, the
+/// Like [`run_outside`], with `goes_on` called several times a second: once it returns `false`, the
 /// connection is closed, which ends the command.
 pub fn run_outside_while(
     socket: &Path,

@@ -25,7 +25,7 @@ pub(crate) enum CgroupMode {
 
 /// Parses bytes, with `K`, `M` or `G` for powers of 1024.
 fn parse_size(text: &str) -> Result<u64, String> {
-    let (number, shift) = match text.strip_suffix(['K', 'M', 'G', 'k', 'm', 'g']) {
+    let (number, exponent) = match text.strip_suffix(['K', 'M', 'G', 'k', 'm', 'g']) {
         Some(number) => match text.as_bytes().last() {
             Some(b'K' | b'k') => (number, 10),
             Some(b'M' | b'm') => (number, 20),
@@ -34,7 +34,7 @@ fn parse_size(text: &str) -> Result<u64, String> {
         None => (text, 0),
     };
     let number: u64 = number.parse().map_err(|_| "not a size such as 512M")?;
-    let bytes = number.checked_mul(1 << shift);
+    let bytes = number.checked_mul(1 << exponent);
     bytes
         .filter(|bytes| *bytes > 0)
         .ok_or_else(|| "not a possible size".into())

@@ -87,7 +87,8 @@ pub(crate) struct DevelopRunArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum EvidenceVerb {
-    /// Verify the run and write its evidence to a file, for 'bowline verify --evidence FILE --key FILE'
+    /// Verify the run and write its evidence to a file, for 'bowline verify --evidence FILE --key
+    /// FILE'
     Export {
         /// File to write, outside the work tree; '-' is standard output
         file: PathBuf,

@@ -277,13 +277,15 @@ pub(crate) enum TaskVerb {
         text: String,
     },
     /// Withdraw a message that is not delivered yet
-    Unsay {
+    #[command(name = "unsay")]
+    WithdrawMessage {
         /// Id of the message
         #[arg(value_name = "MESSAGE")]
         id: String,
     },
     /// List the messages to the agent and their delivery status
-    Sayings(TaskIdArgs),
+    #[command(name = "sayings")]
+    Messages(TaskIdArgs),
     /// Interrupt the agent of a task
     Interrupt(TaskIdArgs),
 }

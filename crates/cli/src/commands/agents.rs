@@ -105,7 +105,7 @@ pub(crate) fn run_agent(
 
 /// Reads the requested control group and its limits from the arguments.
 fn requested_group(args: &RunAgentArgs) -> Result<ControlGroupRequest, Error> {
-    let wish = ControlGroupRequest {
+    let group = ControlGroupRequest {
         mode: match args.cgroup {
             CgroupMode::Auto => GroupMode::Auto,
             CgroupMode::Off => GroupMode::Off,
@@ -115,13 +115,13 @@ fn requested_group(args: &RunAgentArgs) -> Result<ControlGroupRequest, Error> {
         processes: args.pids_max,
         cpu_percent: args.cpu_max,
     };
-    if wish.has_limits() && wish.mode == GroupMode::Off {
+    if group.has_limits() && group.mode == GroupMode::Off {
         return Err(Error::BadInput {
             message: Wrong::LimitWithoutGroup,
             hint: Advice::LeaveOneAway,
         });
     }
-    Ok(wish)
+    Ok(group)
 }
 
 pub(crate) fn attach_agent(
@@ -326,11 +326,11 @@ fn print_attempts(output: &CommandOutput, list: &AttemptList) {
     }
     let unshown = all.iter().filter(|one| one.unshown).count();
     if unshown > ENDED_MAX {
-        let told = OutputNote::Unshown {
+        let note = OutputNote::Unshown {
             count: unshown,
             max: UNSHOWN_MAX,
         };
-        output.print_stderr(&told.say(output.lang));
+        output.print_stderr(&note.say(output.lang));
     }
 }
 

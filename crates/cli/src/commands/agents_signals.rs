@@ -37,10 +37,10 @@ impl TerminationSignals {
         }
         // New threads inherit the signals that this one blocks.
         signals.thread_block()?;
-        let (heard, mut tell) = UnixStream::pair()?;
+        let (wake_stream, mut wake_sender) = UnixStream::pair()?;
         let signal = Arc::new(AtomicI32::new(0));
         let leave = TerminationSignals {
-            wake_stream: heard,
+            wake_stream,
             signal: Arc::clone(&signal),
         };
         std::thread::Builder::new().spawn(move || {
@@ -48,7 +48,7 @@ impl TerminationSignals {
                 return;
             };
             signal.store(first as i32, Ordering::SeqCst);
-            let _ = tell.write_all(b"!");
+            let _ = wake_sender.write_all(b"!");
             let _ = signals.thread_unblock();
             std::thread::sleep(GRACE_PERIOD);
             if let Some(same) = rustix::process::Signal::from_named_raw(first as i32) {

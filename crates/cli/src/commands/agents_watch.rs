@@ -69,11 +69,11 @@ impl OutputWatcher for AgentOutputPrinter<'_> {
             });
             return self.print_event(&body);
         }
-        let told = match stream {
+        let note = match stream {
             OutputStream::Out => OutputNote::GoneBytes { from, to },
             OutputStream::Err => OutputNote::GoneErrorBytes { from, to },
         };
-        self.output.print_stderr(&told.say(self.output.lang));
+        self.output.print_stderr(&note.say(self.output.lang));
         Ok(())
     }
 
@@ -82,10 +82,10 @@ impl OutputWatcher for AgentOutputPrinter<'_> {
             return self
                 .print_event(&json!({ "attempt": self.id, "event": "blocked", "why": why }));
         }
-        let told = OutputNote::AgentBlocked {
+        let note = OutputNote::AgentBlocked {
             why: blocked_label(why),
         };
-        self.output.print_stderr(&told.say(self.output.lang));
+        self.output.print_stderr(&note.say(self.output.lang));
         Ok(())
     }
 }

@@ -240,11 +240,11 @@ pub(crate) fn replay_capsule(
         let hint = TaskOutput::MakeCapsule.say(output.lang);
         return Ok(output.print_error_texts("bad_input", &message, &hint, 2));
     }
-    let told = capsule_events(&capsule);
+    let events = capsule_events(&capsule);
     let broken = first_break(&capsule);
     let moves = capsule["transitions"].as_array().map_or(0, Vec::len);
     if output.json {
-        let story: Vec<Value> = told.iter().map(|it| Value::Object(it.clone())).collect();
+        let story: Vec<Value> = events.iter().map(|it| Value::Object(it.clone())).collect();
         output.print_line(
             &json!({ "task": capsule["task"], "story": story, "brokenAt": broken }).to_string(),
         );
@@ -261,8 +261,8 @@ pub(crate) fn replay_capsule(
             made: text(&capsule, "made").to_owned(),
         };
         output.print_line(&output.colour_text(TextTone::Faint, &of.say(output.lang)));
-        let first = told.first().and_then(|it| event_time(it, "at"));
-        for it in &told {
+        let first = events.first().and_then(|it| event_time(it, "at"));
+        for it in &events {
             let since = event_time(it, "at")
                 .zip(first)
                 .map_or(0, |(at, first)| at - first);
@@ -293,7 +293,7 @@ fn event_time(it: &Map<String, Value>, name: &str) -> Option<i64> {
 
 /// Lists all events of a capsule in the order of time.
 fn capsule_events(capsule: &Value) -> Vec<Map<String, Value>> {
-    let mut told: Vec<(String, u64, String)> = Vec::new();
+    let mut events: Vec<(String, u64, String)> = Vec::new();
     let list = |name: &str| capsule[name].as_array().into_iter().flatten();
     for it in list("transitions") {
         let from = it["from"].as_str().unwrap_or("-");
@@ -304,7 +304,7 @@ fn capsule_events(capsule: &Value) -> Vec<Map<String, Value>> {
             text(it, "trigger")
         );
         let sequence = it["sequence"].as_u64().unwrap_or(0);
-        told.push((text(it, "timestamp").to_owned(), sequence, what));
+        events.push((text(it, "timestamp").to_owned(), sequence, what));
     }
     // Sorts after every transition of the same second.
     let last = u64::MAX;
@@ -315,15 +315,15 @@ fn capsule_events(capsule: &Value) -> Vec<Map<String, Value>> {
             it["input"],
             text(it, "status")
         );
-        told.push((text(it, "requestedAt").to_owned(), last, what));
+        events.push((text(it, "requestedAt").to_owned(), last, what));
     }
     for it in list("checkpoints") {
         let what = format!("saved {} ({})", text(it, "id"), text(it, "reason"));
-        told.push((text(it, "createdAt").to_owned(), last, what));
+        events.push((text(it, "createdAt").to_owned(), last, what));
     }
     for it in list("sayings") {
         let what = format!("said  {} ({})", text(it, "text"), text(it, "status"));
-        told.push((text(it, "createdAt").to_owned(), last, what));
+        events.push((text(it, "createdAt").to_owned(), last, what));
     }
     for it in list("verifications") {
         let passed = if it["passed"] == true {
@@ -332,15 +332,15 @@ fn capsule_events(capsule: &Value) -> Vec<Map<String, Value>> {
             "failed"
         };
         let what = format!("check phase {} {passed}", it["phase"]);
-        told.push((text(it, "at").to_owned(), last, what));
+        events.push((text(it, "at").to_owned(), last, what));
     }
-    told.sort();
+    events.sort();
     let line = |(at, _, what): (String, u64, String)| -> Map<String, Value> {
         let pairs = [("at", at), ("what", what)];
         let pair = |(name, value): (&str, String)| (name.to_owned(), Value::from(value));
         pairs.into_iter().map(pair).collect()
     };
-    told.into_iter().map(line).collect()
+    events.into_iter().map(line).collect()
 }
 
 /// Returns the first transition, of task or agent, that does not begin where the one before it

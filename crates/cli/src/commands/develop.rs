@@ -242,7 +242,7 @@ fn run_checkpoint_verb(
     run: &DevelopRun,
     verb: &CheckpointVerb,
 ) -> Result<ExitCode, Error> {
-    let told = |changed: &ChangeOutcome<_>, id| {
+    let print_changed = |changed: &ChangeOutcome<_>, id| {
         output.print_change(context, changed, &checkpoint_confirmation(changed, id))
     };
     match verb {
@@ -251,7 +251,7 @@ fn run_checkpoint_verb(
             override_reason,
         } => {
             let changed = run.checkpoint_start(context, id, override_reason.as_deref())?;
-            Ok(told(&changed, id))
+            Ok(print_changed(&changed, id))
         }
         CheckpointVerb::Pass {
             id,
@@ -262,16 +262,17 @@ fn run_checkpoint_verb(
             let passed =
                 run.checkpoint_pass(context, id, command.as_deref(), &CommandProgress(output))?;
             print_would_run(output, passed.would_run.as_deref());
-            told(&passed.changed, id);
+            print_changed(&passed.changed, id);
             // The checkpoint did not pass: a chain of commands must see the failure.
             Ok(match checkpoint_confirmation(&passed.changed, id) {
                 Confirmation::CheckpointPassed { .. } => ExitCode::SUCCESS,
                 _ => ExitCode::from(1),
             })
         }
-        CheckpointVerb::Fail { id, class } => {
-            Ok(told(&run.checkpoint_fail(context, id, *class)?, id))
-        }
+        CheckpointVerb::Fail { id, class } => Ok(print_changed(
+            &run.checkpoint_fail(context, id, *class)?,
+            id,
+        )),
     }
 }
 

@@ -150,12 +150,12 @@ fn next_step(output: &CommandOutput, diagnosis: &Diagnosis, repaired: bool) -> S
         .map(|finding| finding.pointer.as_str())
         .filter(|pointer| !pointer.is_empty())
         .collect();
-    let told = match places.is_empty() {
+    let advice = match places.is_empty() {
         true => OutputNote::EditFile { path },
         false => OutputNote::EditPlaces {
             path,
             places: places.join(", "),
         },
     };
-    told.say(output.lang)
+    advice.say(output.lang)
 }

@@ -4,7 +4,7 @@ use super::remote::{NEEDS_AGENT, agent_client, create_client};
 use crate::args::mcp::{McpArgs, RoleName};
 use crate::args::task::ServerAddressArgs;
 use crate::output::CommandOutput;
-use bowline_engine::formats::rest::routes::{Access, Route, RouteRequest};
+use bowline_engine::formats::rest::routes::{ApiRoute, RouteAccess, RouteRequest};
 use bowline_engine::{Context, Error};
 use bowline_mcp::{CallControl, SessionRole, TaskClient, ToolRefusal, ToolSession};
 use bowline_server::client::{ApiClient, RequestError};
@@ -27,7 +27,7 @@ pub(crate) fn run(
         place: args.place.clone(),
         lang: output.lang,
     };
-    let desk = ToolSession {
+    let session = ToolSession {
         context: context.clone(),
         folder: folder.to_owned(),
         confined: false,
@@ -41,7 +41,7 @@ pub(crate) fn run(
         tasks: Arc::new(server),
         call: CallControl::default(),
     };
-    match bowline_mcp::serve_stdio(desk) {
+    match bowline_mcp::serve_stdio(session) {
         Ok(()) => Ok(ExitCode::SUCCESS),
         Err(error) => Err(Error::ProgramFailed {
             program: "bowline mcp".into(),
@@ -58,10 +58,10 @@ struct ReconnectingClient {
 }
 
 impl ReconnectingClient {
-    fn connect_client(&self, route: &Route) -> Result<ApiClient, ToolRefusal> {
+    fn connect_client(&self, route: &ApiRoute) -> Result<ApiClient, ToolRefusal> {
         let found = match agent_client(&self.context, self.lang) {
             Some(found) => found,
-            None if route.access == Access::Agent => {
+            None if route.access == RouteAccess::Agent => {
                 let (message, hint) = ServerNo::NeedsAgent.say(self.lang);
                 return Err(ToolRefusal {
                     code: NEEDS_AGENT.to_owned(),

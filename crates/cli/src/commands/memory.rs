@@ -7,9 +7,7 @@ use crate::commands::memory_input::{parse_artifact, parse_step, read_plan, value
 use crate::commands::{resolve_dir_option, runs, status};
 use crate::output::CommandOutput;
 use bowline_engine::kinds::{FileKind, MEMORY_FOLDER};
-use bowline_engine::operations::memory::{
-    FinishReport, MemoryFolder, NewTask, Request, TRIES_MAX, parse_value,
-};
+use bowline_engine::operations::memory::{FinishReport, MemoryFolder, NewTask, Request, TRIES_MAX};
 use bowline_engine::{Context, Error, workspace};
 use bowline_words::message::Confirmation;
 use serde_json::{Value, json};

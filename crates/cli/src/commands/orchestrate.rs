@@ -62,13 +62,13 @@ pub(crate) fn run(
             failing,
             parallel,
         } => {
-            let wish = SimulationOptions {
+            let options = SimulationOptions {
                 seeds: *seeds,
                 minutes: (*shortest, *longest),
                 failing: *failing,
                 parallel: *parallel,
             };
-            rehearsal::run(context, output, folder, &wish)
+            rehearsal::run(context, output, folder, &options)
         }
         OrchestrateVerb::Pause => running::send_to_run(output, &run, &SocketRequest::Pause {}),
         OrchestrateVerb::Continue => {
@@ -164,13 +164,13 @@ pub(crate) fn run(
             output: file,
             force,
         } => {
-            let wish = exchange::ImportArguments {
+            let arguments = exchange::ImportArguments {
                 path,
                 from: *from,
                 output: file.as_deref(),
                 force: *force,
             };
-            exchange::import_plan(context, output, folder, &wish)
+            exchange::import_plan(context, output, folder, &arguments)
         }
         OrchestrateVerb::Export { format, to } => {
             let exported = run.export_run(context, *format)?;

@@ -30,14 +30,14 @@ pub(crate) fn import_plan(
     context: &Context,
     output: &CommandOutput,
     folder: &Path,
-    wish: &ImportArguments<'_>,
+    arguments: &ImportArguments<'_>,
 ) -> Result<ExitCode, Error> {
-    let taken = take_over(folder, wish.from, wish.path)?;
-    let place = match wish.output {
+    let taken = take_over(folder, arguments.from, arguments.path)?;
+    let place = match arguments.output {
         Some(path) => folder.join(path),
         None => plan_place(context, folder),
     };
-    save_file(context, &place, &taken.text, wish.force)?;
+    save_file(context, &place, &taken.text, arguments.force)?;
     let done = taken.file.tasks.iter().filter(|task| task.done).count();
     if output.json {
         let mut body = import_json(output, &taken, &place, done);
@@ -71,7 +71,7 @@ pub(crate) fn import_plan(
         let text = finding.message.say(output.lang);
         output.print_stderr(&format!("{head}: {line} {}: {text}", finding.line));
     }
-    if wish.output.is_none()
+    if arguments.output.is_none()
         && let Ok(plan) = orchestrate::load_plan(context, folder, None)
         && plan.path != place
         && !output.dry_run

@@ -42,11 +42,11 @@ pub(crate) fn print_drawing(
         None => output.print_raw(&drawing.text),
     }
     if !output.json && drawing.left_out > 0 {
-        let told = OutputNote::DrawnInPart {
+        let note = OutputNote::DrawnInPart {
             max: DRAWN_MAX,
             left: drawing.left_out,
         };
-        output.print_stderr(&told.say(output.lang));
+        output.print_stderr(&note.say(output.lang));
     }
     Ok(ExitCode::SUCCESS)
 }

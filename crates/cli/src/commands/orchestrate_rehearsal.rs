@@ -5,7 +5,7 @@ use crate::output::{CommandOutput, TextTone};
 use bowline_engine::operations::orchestrate::Orchestration;
 use bowline_engine::{Context, Error};
 use bowline_runner::orchestrate::{SimulationOptions, simulate_runs};
-use bowline_words::message::OutputNote as Said;
+use bowline_words::message::OutputNote;
 use serde_json::json;
 use std::path::Path;
 use std::process::ExitCode;
@@ -16,10 +16,10 @@ pub(crate) fn run(
     context: &Context,
     output: &CommandOutput,
     folder: &Path,
-    wish: &SimulationOptions,
+    options: &SimulationOptions,
 ) -> Result<ExitCode, Error> {
     let orchestration = Orchestration::in_folder(context, folder);
-    let prospect = simulate_runs(context, &orchestration, wish)?;
+    let prospect = simulate_runs(context, &orchestration, options)?;
     let times = &prospect.took_ms;
     let at = |percent: usize| {
         times
@@ -40,7 +40,7 @@ pub(crate) fn run(
         output.print_line(&body.to_string());
         return Ok(ExitCode::SUCCESS);
     }
-    let said = Said::Rehearsed {
+    let said = OutputNote::Rehearsed {
         ended: times.len(),
         runs: prospect.runs,
     };
@@ -51,7 +51,7 @@ pub(crate) fn run(
             format_hours(middle),
             format_hours(most),
         );
-        let said = Said::RehearsedTime {
+        let said = OutputNote::RehearsedTime {
             least,
             middle,
             most,
@@ -59,7 +59,7 @@ pub(crate) fn run(
         output.print_line(&said.say(output.lang));
     }
     for (id, count) in prospect.worst {
-        let said = Said::RehearsedBlocks { id, count };
+        let said = OutputNote::RehearsedBlocks { id, count };
         output.print_line(&output.colour_text(TextTone::Faint, &said.say(output.lang)));
     }
     Ok(ExitCode::SUCCESS)

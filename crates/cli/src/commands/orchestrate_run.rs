@@ -14,7 +14,7 @@ use bowline_runner::orchestrate::control_socket::{self, SocketRequest, SocketRes
 use bowline_runner::orchestrate::{
     PlanProgress, ResourceShortage, RunOptions, RunOutcome, RunReport, read_settings, ready_tasks,
 };
-use bowline_words::message::{Label, OutputNote as Said, Status};
+use bowline_words::message::{Label, OutputNote, Status};
 use serde_json::json;
 use std::process::ExitCode;
 
@@ -62,7 +62,7 @@ pub(crate) fn run(
     }
     if context.dry_run {
         let ids = join_ids(&ready_tasks(context, orchestration)?, usize::MAX);
-        output.print_line(&Said::RunWouldStart { ids }.say(output.lang));
+        output.print_line(&OutputNote::RunWouldStart { ids }.say(output.lang));
         return Ok(ExitCode::SUCCESS);
     }
     let options = RunOptions {
@@ -136,13 +136,13 @@ fn print_report(
         output.print_line(&body.to_string());
         return ExitCode::from(code);
     }
-    let line = |said: Said| output.print_line(&said.say(output.lang));
+    let line = |said: OutputNote| output.print_line(&said.say(output.lang));
     match &report.ended {
         RunOutcome::AllDone => {
-            let said = Said::RunAllDone { done, total };
+            let said = OutputNote::RunAllDone { done, total };
             output.print_line(&output.colour_text(TextTone::Good, &said.say(output.lang)));
             if !report.checked && report.target.is_some() {
-                output.print_stderr(&Said::RunUnchecked.say(output.lang));
+                output.print_stderr(&OutputNote::RunUnchecked.say(output.lang));
             }
         }
         RunOutcome::Stalled | RunOutcome::Stuck { .. } => {
@@ -167,22 +167,25 @@ fn print_report(
                 );
                 if !task.blocks.is_empty() {
                     let ids = join_ids(&task.blocks, NAMED_MAX);
-                    output.print_line(&format!("  {}", Said::RunBlocks { ids }.say(output.lang)));
+                    output.print_line(&format!(
+                        "  {}",
+                        OutputNote::RunBlocks { ids }.say(output.lang)
+                    ));
                 }
             }
-            line(Said::RunKept { done, total });
+            line(OutputNote::RunKept { done, total });
         }
         RunOutcome::Left => {
-            line(Said::RunLeft { done, total });
+            line(OutputNote::RunLeft { done, total });
             if !report.going_on.is_empty() {
                 let ids = join_ids(&report.going_on, usize::MAX);
-                line(Said::RunGoesOn { ids });
+                line(OutputNote::RunGoesOn { ids });
             }
         }
     }
     if !report.kept.is_empty() {
         output.print_stderr(
-            &Said::RunWorktrees {
+            &OutputNote::RunWorktrees {
                 count: report.kept.len(),
                 size: format_size(report.kept.iter().map(|it| it.bytes).sum()),
             }
@@ -231,11 +234,11 @@ fn print_run_cost(output: &CommandOutput, timeline: Option<&Timeline>, tokens: u
     output.print_stderr(&format!("{label}: {more}{shown}"));
 }
 
-pub(super) fn shortage_notice(shortage: ResourceShortage) -> Said {
+pub(super) fn shortage_notice(shortage: ResourceShortage) -> OutputNote {
     match shortage {
-        ResourceShortage::Memory { free, wanted } => Said::RunShortMemory { free, wanted },
-        ResourceShortage::Disk { free, wanted } => Said::RunShortDisk { free, wanted },
-        ResourceShortage::Inodes { free, wanted } => Said::RunShortInodes { free, wanted },
+        ResourceShortage::Memory { free, wanted } => OutputNote::RunShortMemory { free, wanted },
+        ResourceShortage::Disk { free, wanted } => OutputNote::RunShortDisk { free, wanted },
+        ResourceShortage::Inodes { free, wanted } => OutputNote::RunShortInodes { free, wanted },
     }
 }
 
@@ -313,9 +316,9 @@ fn print_response(output: &CommandOutput, answer: &SocketResponse) -> ExitCode {
             let said = match task {
                 Some((id, status)) => {
                     let (id, status) = (id.clone(), Status::from_word(status).say(output.lang));
-                    Said::RunNotifiedOf { id, status }
+                    OutputNote::RunNotifiedOf { id, status }
                 }
-                None => Said::RunNotified,
+                None => OutputNote::RunNotified,
             };
             let body = json!({ "kind": "orchestrate", "task": task });
             output.print_outcome(body, &[said.say(output.lang)]);

@@ -11,7 +11,7 @@ use bowline_runner::core::failure::FailureReason;
 use bowline_runner::orchestrate::{
     AttemptUsage, PlanProgress, RunNotice, RunScreen, RunView, render_announcement,
 };
-use bowline_words::message::{Label, OutputNote as Said};
+use bowline_words::message::{Label, OutputNote};
 use std::collections::HashMap;
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -64,14 +64,14 @@ impl<'o> RunProgressPrinter<'o> {
         (tokens, self.used.values().map(|it| it.usd).sum())
     }
 
-    fn print_line(&mut self, text: &str, run: &RunView, told: Option<&RunNotice>) {
+    fn print_line(&mut self, text: &str, run: &RunView, notice: Option<&RunNotice>) {
         match &self.board {
             None => self.output.print_stderr(text),
             Some(board) => {
                 let mut board = board.lock().unwrap_or_else(PoisonError::into_inner);
                 board.clear();
                 self.output.print_stderr(text);
-                board.record_notice(run, told);
+                board.record_notice(run, notice);
                 board.draw();
             }
         }
@@ -102,21 +102,23 @@ fn redraw_until_over(board: &Weak<Mutex<ProgressBoard>>) {
 }
 
 impl RunScreen for RunProgressPrinter<'_> {
-    fn show_notice(&mut self, told: &RunNotice, run: &RunView) {
+    fn show_notice(&mut self, notice: &RunNotice, run: &RunView) {
         let PlanProgress { done, total } = run.progress();
         let lang = self.output.lang;
-        let (tone, said) = match told {
+        let (tone, said) = match notice {
             RunNotice::Begun { id, attempt } => (
                 TextTone::Faint,
-                Said::RunBegun {
+                OutputNote::RunBegun {
                     id: id.to_string(),
                     attempt: *attempt,
                 },
             ),
-            RunNotice::Found { id } => (TextTone::Faint, Said::RunFound { id: id.to_string() }),
+            RunNotice::Found { id } => {
+                (TextTone::Faint, OutputNote::RunFound { id: id.to_string() })
+            }
             RunNotice::Done { id } => (
                 TextTone::Good,
-                Said::RunTaskDone {
+                OutputNote::RunTaskDone {
                     id: id.to_string(),
                     done,
                     total,
@@ -125,26 +127,26 @@ impl RunScreen for RunProgressPrinter<'_> {
             RunNotice::Failed { id, why, again } => {
                 let (id, error) = (id.to_string(), why.render_line(lang));
                 let said = match again {
-                    true => Said::RunAgain { id, error },
-                    false => Said::RunFailed { id, error },
+                    true => OutputNote::RunAgain { id, error },
+                    false => OutputNote::RunFailed { id, error },
                 };
                 (TextTone::Bad, said)
             }
             RunNotice::Parked { id, seconds } => (
                 TextTone::Busy,
-                Said::RunParked {
+                OutputNote::RunParked {
                     id: id.to_string(),
                     seconds: *seconds,
                 },
             ),
             RunNotice::Waits { why } => {
                 let why = why.render(lang);
-                (TextTone::Busy, Said::RunWaits { why })
+                (TextTone::Busy, OutputNote::RunWaits { why })
             }
-            RunNotice::Leaving => (TextTone::Busy, Said::RunLeaving),
+            RunNotice::Leaving => (TextTone::Busy, OutputNote::RunLeaving),
             RunNotice::Cleaned { worktrees, bytes } => (
                 TextTone::Faint,
-                Said::RunCleaned {
+                OutputNote::RunCleaned {
                     count: *worktrees,
                     size: format_size(*bytes),
                 },
@@ -152,11 +154,11 @@ impl RunScreen for RunProgressPrinter<'_> {
             RunNotice::Short(shortage) => (TextTone::Busy, shortage_notice(*shortage)),
             RunNotice::NothingValid { id, seconds } => {
                 let (id, seconds) = (id.to_string(), *seconds);
-                (TextTone::Busy, Said::RunNothingValid { id, seconds })
+                (TextTone::Busy, OutputNote::RunNothingValid { id, seconds })
             }
             RunNotice::Overlap { id, overlap } => (
                 TextTone::Busy,
-                Said::RunOverlap {
+                OutputNote::RunOverlap {
                     id: id.to_string(),
                     other: overlap.with.to_string(),
                     paths: overlap
@@ -169,21 +171,21 @@ impl RunScreen for RunProgressPrinter<'_> {
             ),
             RunNotice::Recalled { id, on } => (
                 TextTone::Busy,
-                Said::RunRecalled {
+                OutputNote::RunRecalled {
                     id: id.to_string(),
                     on: on.to_string(),
                 },
             ),
             RunNotice::Proposed { id, url } => (
                 TextTone::Faint,
-                Said::RunProposed {
+                OutputNote::RunProposed {
                     id: id.to_string(),
                     url: url.clone(),
                 },
             ),
             RunNotice::PhaseDone { phase } => (
                 TextTone::Good,
-                Said::RunPhaseDone {
+                OutputNote::RunPhaseDone {
                     phase: *phase,
                     done,
                     total,
@@ -191,19 +193,19 @@ impl RunScreen for RunProgressPrinter<'_> {
             ),
             RunNotice::PhaseNotLanded { phase, why } => (
                 TextTone::Bad,
-                Said::RunPhaseNotLanded {
+                OutputNote::RunPhaseNotLanded {
                     phase: *phase,
                     why: why.render(lang),
                 },
             ),
         };
         let text = self.output.colour_text(tone, &said.say(lang));
-        self.print_line(&text, run, Some(told));
+        self.print_line(&text, run, Some(notice));
     }
 
     fn plan_changed(&mut self, run: &RunView) {
         let tasks = run.progress().total;
-        let text = Said::RunPlanChanged { tasks }.say(self.output.lang);
+        let text = OutputNote::RunPlanChanged { tasks }.say(self.output.lang);
         self.print_line(&text, run, None);
     }
 
@@ -260,9 +262,9 @@ impl ProgressBoard {
         }
     }
 
-    fn record_notice(&mut self, run: &RunView, told: Option<&RunNotice>) {
+    fn record_notice(&mut self, run: &RunView, notice: Option<&RunNotice>) {
         self.run = Some(run.clone());
-        if let Some(RunNotice::Begun { id, .. } | RunNotice::Found { id }) = told {
+        if let Some(RunNotice::Begun { id, .. } | RunNotice::Found { id }) = notice {
             self.begun.insert(id.to_string(), Instant::now());
         }
     }

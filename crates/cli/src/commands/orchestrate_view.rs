@@ -69,11 +69,11 @@ pub(crate) fn orchestration_overview(output: &CommandOutput, view: &FileView) ->
 /// Returns the number of tasks in a list: of its ids, or the number in the file if that is larger.
 fn task_count(summary: &OrchestrationSummary, status: NodeStatus) -> Option<u64> {
     let ids = u64::try_from(summary.ids_with_status(status).len()).unwrap_or(u64::MAX);
-    let told = summary
+    let counted = summary
         .counts
         .iter()
         .find(|(name, _)| name == status.name());
-    Some(ids.max(told.map_or(0, |(_, number)| *number))).filter(|count| *count > 0)
+    Some(ids.max(counted.map_or(0, |(_, number)| *number))).filter(|count| *count > 0)
 }
 
 /// Adds what every family of the file has to the JSON of a view.
@@ -82,8 +82,8 @@ pub(crate) fn add_json(body: &mut Value, glance: &RunOverview) {
     let mut lists = serde_json::Map::new();
     for (status, ids) in &summary.lists {
         // A list that is only a number has no ids to show.
-        let told = summary.counts.iter().any(|(name, _)| name == status.name());
-        if !ids.is_empty() || !told {
+        let counted = summary.counts.iter().any(|(name, _)| name == status.name());
+        if !ids.is_empty() || !counted {
             lists.insert(status.name().into(), json!(ids));
         }
     }

@@ -12,7 +12,7 @@ use bowline_runner::core::state_file_runner::{WorkEnd, WorkProgress, WorkReport,
 use bowline_runner::core::stop_handle::StopHandle;
 use bowline_runner::drivers::{PlannedStart, develop, memory, thinking};
 use bowline_words::Lang;
-use bowline_words::message::OutputNote as Said;
+use bowline_words::message::OutputNote;
 use serde_json::json;
 use std::process::ExitCode;
 
@@ -105,8 +105,8 @@ fn print_would_start(output: &CommandOutput, file: &KnownFile, would: &[PlannedS
         .map(|one| json!({ "id": one.id, "agent": one.agent }))
         .collect();
     let said = match named.is_empty() {
-        true => Said::RunWouldStartNothing,
-        false => Said::RunWouldStart {
+        true => OutputNote::RunWouldStartNothing,
+        false => OutputNote::RunWouldStart {
             ids: named.join(", "),
         },
     };
@@ -121,31 +121,31 @@ struct EventPrinter<'o> {
 }
 
 impl WorkScreen for EventPrinter<'_> {
-    fn show_progress(&mut self, told: &WorkProgress) {
-        let (tone, said) = match told.clone() {
+    fn show_progress(&mut self, progress: &WorkProgress) {
+        let (tone, said) = match progress.clone() {
             WorkProgress::Begun { id, attempt } => {
-                (TextTone::Faint, Said::RunBegun { id, attempt })
+                (TextTone::Faint, OutputNote::RunBegun { id, attempt })
             }
-            WorkProgress::Found { id } => (TextTone::Faint, Said::RunFound { id }),
-            WorkProgress::Checking { id } => (TextTone::Faint, Said::RunChecking { id }),
+            WorkProgress::Found { id } => (TextTone::Faint, OutputNote::RunFound { id }),
+            WorkProgress::Checking { id } => (TextTone::Faint, OutputNote::RunChecking { id }),
             WorkProgress::Done { id, done, total } => {
-                (TextTone::Good, Said::RunTaskDone { id, done, total })
+                (TextTone::Good, OutputNote::RunTaskDone { id, done, total })
             }
             WorkProgress::Failed { id, why, again } => {
                 let error = why.render_line(self.output.lang);
                 let said = match again {
-                    true => Said::RunAgain { id, error },
-                    false => Said::RunFailed { id, error },
+                    true => OutputNote::RunAgain { id, error },
+                    false => OutputNote::RunFailed { id, error },
                 };
                 (TextTone::Bad, said)
             }
             WorkProgress::Parked { id, seconds } => {
-                (TextTone::Busy, Said::RunParked { id, seconds })
+                (TextTone::Busy, OutputNote::RunParked { id, seconds })
             }
             WorkProgress::NothingValid { id, seconds } => {
-                (TextTone::Busy, Said::RunNothingValid { id, seconds })
+                (TextTone::Busy, OutputNote::RunNothingValid { id, seconds })
             }
-            WorkProgress::Leaving => (TextTone::Busy, Said::RunLeaving),
+            WorkProgress::Leaving => (TextTone::Busy, OutputNote::RunLeaving),
         };
         let output = self.output;
         output.print_stderr(&output.colour_text(tone, &said.say(output.lang)));
@@ -182,22 +182,22 @@ fn print_run_end(
         output.print_line(&body.to_string());
         return Ok(code);
     }
-    let line = |said: Said| output.print_line(&said.say(output.lang));
+    let line = |said: OutputNote| output.print_line(&said.say(output.lang));
     match &report.ended {
         WorkEnd::Done => {
-            let said = Said::RunUnitsDone { done, total };
+            let said = OutputNote::RunUnitsDone { done, total };
             output.print_line(&output.colour_text(TextTone::Good, &said.say(output.lang)));
         }
         WorkEnd::Left => {
             let command = format!("bowline {} run", file.kind.command_noun());
-            line(Said::RunUnitsLeft {
+            line(OutputNote::RunUnitsLeft {
                 done,
                 total,
                 command,
             });
             if !report.going_on.is_empty() {
                 let ids = report.going_on.join(" ");
-                line(Said::RunGoesOn { ids });
+                line(OutputNote::RunGoesOn { ids });
             }
         }
         WorkEnd::Stopped(error) => {
@@ -205,7 +205,7 @@ fn print_run_end(
                 let why = why.render_line(output.lang);
                 output.print_line(&output.colour_text(TextTone::Bad, &format!("✗ {id}: {why}")));
             }
-            line(Said::RunUnitsKept { done, total });
+            line(OutputNote::RunUnitsKept { done, total });
             output.print_error(error);
             return Ok(code);
         }

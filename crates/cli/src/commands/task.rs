@@ -56,7 +56,7 @@ fn is_read_only(verb: &TaskVerb) -> bool {
             | TaskVerb::Transitions(_)
             | TaskVerb::Checkpoints(_)
             | TaskVerb::Artifacts { .. }
-            | TaskVerb::Sayings(_)
+            | TaskVerb::Messages(_)
             // In a dry run it shows what the rule would have answered.
             | TaskVerb::Rule(RuleVerb::List | RuleVerb::Add { .. })
     )
@@ -85,7 +85,7 @@ fn print_dry_run(remote: &RemoteServer<'_>, verb: &TaskVerb) -> RemoteResult<Exi
         TaskVerb::Permit { ids } => (&ids.join(" "), "permit"),
         TaskVerb::Deny { ids, .. } => (&ids.join(" "), "deny"),
         TaskVerb::Rule(RuleVerb::Remove { id }) => (id, "rule remove"),
-        TaskVerb::Unsay { id } => (id, "unsay"),
+        TaskVerb::WithdrawMessage { id } => (id, "unsay"),
         TaskVerb::Fork { checkpoint, .. } => (checkpoint, "fork"),
         TaskVerb::New(_)
         | TaskVerb::List { .. }
@@ -96,7 +96,7 @@ fn print_dry_run(remote: &RemoteServer<'_>, verb: &TaskVerb) -> RemoteResult<Exi
         | TaskVerb::Transitions(_)
         | TaskVerb::Checkpoints(_)
         | TaskVerb::Artifacts { .. }
-        | TaskVerb::Sayings(_)
+        | TaskVerb::Messages(_)
         | TaskVerb::Rule(_) => {
             let said = TaskOutput::WouldMakeTask.say(remote.output.lang);
             remote
@@ -258,8 +258,8 @@ fn run_verb(remote: &RemoteServer<'_>, folder: &Path, verb: &TaskVerb) -> Remote
             let task = remote.resolve_task(task)?;
             said(remote, &say_to_agent(&task, &SayRequest { text }))
         }
-        TaskVerb::Unsay { id } => said(remote, &withdraw_saying(id)),
-        TaskVerb::Sayings(one) => {
+        TaskVerb::WithdrawMessage { id } => said(remote, &withdraw_saying(id)),
+        TaskVerb::Messages(one) => {
             task_view::print_messages(remote, &remote.resolve_task(&one.task)?)
         }
     }

@@ -31,8 +31,8 @@ pub(super) fn change_lines(
     {
         Ok(diff) => diff,
         Err(RequestError::Refused { error, .. }) => {
-            let told = format!("{}; {}", error.message, error.hint);
-            return vec![output.colour_text(TextTone::Bad, &visible::escape_title(&told))];
+            let refusal = format!("{}; {}", error.message, error.hint);
+            return vec![output.colour_text(TextTone::Bad, &visible::escape_title(&refusal))];
         }
         Err(RequestError::Trouble(trouble)) => {
             return vec![output.colour_text(TextTone::Bad, &trouble.say(output.lang).0)];

@@ -23,7 +23,7 @@ pub(crate) fn run(
     args: &ThinkingArgs,
 ) -> Result<ExitCode, Error> {
     let run = ThinkingRun::in_folder(context, &task_folder(context, folder, args)?);
-    let told = |changed: ChangeOutcome<_>, did: Confirmation| {
+    let print_changed = |changed: ChangeOutcome<_>, did: Confirmation| {
         Ok(output.print_change(context, &changed, &did))
     };
     match &args.verb {
@@ -50,19 +50,19 @@ pub(crate) fn run(
         } => {
             let changed = run.start_stage(context, *stage, override_reason.as_deref())?;
             let stage = stage.name();
-            told(changed, Confirmation::StageStarted { stage })
+            print_changed(changed, Confirmation::StageStarted { stage })
         }
         ThinkingVerb::Output { stage, paths } => {
             let changed = run.record_outputs(context, *stage, paths)?;
             let stage = stage.name();
-            told(changed, Confirmation::OutputsRecorded { stage })
+            print_changed(changed, Confirmation::OutputsRecorded { stage })
         }
         ThinkingVerb::Complete { stage, outputs } => {
             let (stage, outputs) = stage_and_outputs(*stage, outputs)?;
             let changed = run.complete_stage(context, stage, outputs)?;
             let minutes = changed.state.stage(stage).duration_minutes.unwrap_or(0);
             let stage = stage.name();
-            told(changed, Confirmation::StageCompleted { stage, minutes })
+            print_changed(changed, Confirmation::StageCompleted { stage, minutes })
         }
         ThinkingVerb::Fail {
             stage,
@@ -80,7 +80,7 @@ pub(crate) fn run(
                     max: RETRIES_MAX,
                 },
             };
-            told(changed, did)
+            print_changed(changed, did)
         }
         ThinkingVerb::Evaluate { scores } => {
             let changed = run.evaluate_work(context, &parse_pairs(scores)?)?;
@@ -95,15 +95,15 @@ pub(crate) fn run(
                     names: open.join(", "),
                 },
             };
-            told(changed, did)
+            print_changed(changed, did)
         }
-        ThinkingVerb::Quality { metrics } => told(
+        ThinkingVerb::Quality { metrics } => print_changed(
             run.record_metrics(context, &parse_pairs(metrics)?)?,
             Confirmation::QualityRecorded,
         ),
         ThinkingVerb::Feedback(verb) => {
             let (changed, did) = run_feedback_verb(context, folder, &run, verb)?;
-            told(changed, did)
+            print_changed(changed, did)
         }
         ThinkingVerb::Run { agent, stage } => {
             runs::run_thinking(context, output, &run, agent.as_ref(), *stage)

@@ -140,7 +140,7 @@ fn the_entry_of_an_earlier_version_is_brought_up_to_date_and_taken_out() {
         world.quietly("init --uninstall", 0);
         assert_eq!(world.read(path), theirs);
     }
-    // Another command under our name is a person's own: it stays, and they are told.
+    // Another command under our name is a person's own: it stays, and they are informed.
     let mine = "[mcp_servers.bowline]\ncommand = \"mine\"\n";
     world.write(path, mine);
     for line in ["init --agent codex", "init --uninstall"] {

@@ -57,7 +57,7 @@ fn next_message(client: &Client) -> Value {
     serde_json::from_str(&line).unwrap()
 }
 
-/// Waits for progress of a call; nobody else may be told any.
+/// Waits for progress of a call; no other call may get any.
 fn progress_of(client: &Client, id: &str) -> f64 {
     loop {
         let told = next_message(client);
@@ -239,7 +239,7 @@ fn ask_server_for_gate(server: &Server, progress_token: Option<&str>) -> TcpStre
     stream
 }
 
-/// A connection that ends takes the call back, whether progress was told on it or nothing yet.
+/// A connection that ends takes the call back, whether progress was reported on it or nothing yet.
 #[test]
 fn a_connection_of_the_server_that_ends_ends_the_command() {
     let world = reviewing(WAITS);

@@ -1,4 +1,4 @@
-//! What a server tells people elsewhere, as a fake ntfy on loopback hears it.
+//! Notices of a server to people elsewhere, received by a fake ntfy on loopback.
 
 use crate::environment::TestEnvironment;
 use crate::serve::Server;

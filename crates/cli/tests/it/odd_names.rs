@@ -101,7 +101,7 @@ fn a_review_shows_every_name_and_what_was_deleted() {
     for name in NAMES {
         assert!(listed.contains(&format!("new/{name}").as_str()), "{name:?}");
     }
-    // Where the saved state is gone, nobody is told that nothing changed.
+    // Where the saved state is gone, no message says that nothing changed.
     let refs = format!("refs/bowline/{task}");
     let refs = server
         .world

@@ -37,7 +37,7 @@ fn an_unrelated_history_goes_back_to_its_agent_and_then_its_worktree_is_new() {
     let kept = world.git(&["log", "--format=%s", "--glob=refs/bowline/task"]);
     assert_eq!(kept.matches("work").count(), 3, "{kept}");
 
-    // The command it is told mends it.
+    // The command in the hint repairs it.
     let agent = format!(
         "{NAMED}if [ $BOWLINE_TRY = 1 ]; then git checkout --quiet --orphan own; else git reset --quiet --soft refs/bowline/base/task-T0.1; fi\n\
          echo $BOWLINE_TRY > a.txt; git add --all; git commit --quiet -m work; echo DONE:$BOWLINE_TASK_ID\n"

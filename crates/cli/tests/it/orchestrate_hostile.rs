@@ -237,7 +237,7 @@ fn a_repository_that_an_agent_made_within_its_worktree_goes_back_to_it_and_is_ke
         Some(2)
     );
 
-    // Also where it is in a commit of the agent's, and however often it is told: nothing of it is removed.
+    // Also where it is in a commit of the agent's, and however often it is reported: nothing of it is removed.
     let agent = "git init --quiet app; echo precious > app/a.txt; git add app; cd app\n\
                  git add .; git -c user.name=a -c user.email=a@localhost commit --quiet -m one\n\
                  cd ..; git add app; git -c user.name=a -c user.email=a@localhost commit --quiet -m two\n\

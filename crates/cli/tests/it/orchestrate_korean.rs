@@ -1,4 +1,4 @@
-//! Why tasks fail and phases do not land is told in the language of whoever watches; the state file keeps its English.
+//! Why tasks fail and phases do not land is reported in the language of whoever watches; the state file keeps its English.
 
 use crate::orchestrate_run::{project, ran};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! What people elsewhere are told of a run: Slack and webhooks, on loopback.
+//! Notices of a run to people elsewhere: Slack and webhooks, on loopback.
 
 use crate::environment::TestEnvironment;
 use bowline_test_support::wait_until;
@@ -169,7 +169,7 @@ fn a_webhook_hears_everything_with_the_number_of_the_event_and_slack_by_variable
         .map(|it| it.1.clone())
         .collect();
     assert!(ids.iter().all(|id| !id.is_empty()), "{ids:?}");
-    // What is settled is not told again.
+    // A settled notice is not sent again.
     let before = ears.heard.lock().unwrap().len();
     run(&world, "orchestrate run --resume");
     let told = || ears.heard.lock().unwrap().len();

@@ -90,7 +90,7 @@ echo "try $BOWLINE_TRY" > quay.txt; echo "DONE:$BOWLINE_TASK_ID"
     for remark in ["sol at quay.txt:3: too long", "sol at quay.txt:9: gone?"] {
         assert!(home("prompt-3").contains(remark), "{}", home("prompt-3"));
     }
-    // What is new is told wherever it stands, and what was told is not told again.
+    // New proposals are reported wherever they stand, and none is reported twice.
     let last = home("prompt-4");
     let (_, news) = last
         .split_once("reviewers of the pull request say")

@@ -24,7 +24,7 @@ echo "$id" > "$id.txt"; echo "DONE:$id"
     let world = project(TWO, agent, settings);
     let (body, code) = report(&world, "orchestrate run --json");
     assert_eq!((code, &body["done"]), (Some(1), &1.into()), "{body}");
-    // The worktree of the task that failed is kept, and what it holds is told.
+    // The worktree of the task that failed is kept, and what it holds is reported.
     assert_eq!(body["worktrees"][0]["name"], "task-T0.1");
     assert!(body["worktrees"][0]["bytes"].as_u64() > Some(0), "{body}");
     std::fs::write(world.root().join("home/mended"), "").unwrap();

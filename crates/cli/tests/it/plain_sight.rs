@@ -73,7 +73,7 @@ fn cleaning_a_run_away_is_removing_it() {
             .unwrap()
             .contains("changed by bowline only")
     );
-    // 'init' has told git to ignore the run, so that this one leaves it there.
+    // 'init' makes git ignore the run, so that this one leaves it there.
     assert_eq!(gated.hook("git clean -fd"), None);
 }
 

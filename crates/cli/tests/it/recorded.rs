@@ -186,7 +186,7 @@ impl PastServer {
         let settings = past.world.read("server/bowline.toml");
         let still = settings.lines().map(|line| match line.split(' ').next() {
             Some("command") => "command = [\"sleep\", \"600\"]",
-            // Without an address, what waits to be told stays as it is.
+            // Without an address, pending notices stay as they are.
             Some("webhook") => "",
             _ => line,
         });

@@ -162,7 +162,7 @@ fn one_hopeless_file_does_not_hide_the_others() {
     check!(world.session(&["doctor", "doctor --json", "", "doctor first"]));
 }
 
-/// Every odd thing a reader finds is told in the reader's language.
+/// Every odd thing a reader finds is reported in the reader's language.
 #[test]
 fn findings_are_told_in_korean() {
     let thinking = serde_json::json!({

@@ -1,4 +1,4 @@
-//! A server that can start neither a thread nor a process for a while: nothing it was told is lost, and it goes on by itself.
+//! A server that can start neither a thread nor a process for a while: no request is lost, and it goes on by itself.
 
 use crate::environment::TestEnvironment;
 use crate::serve::{Server, live, started};

@@ -41,7 +41,7 @@ fn doctor_of_a_folder_checks_every_file_of_it() {
         kinds,
         ["shared-context", "task-history", "task-state", "thinking"]
     );
-    // The folder of the memory itself is one, too, and damage in any of them is told.
+    // The folder of the memory itself is one, too, and damage in any of them is reported.
     world.write("below/.claude/memory/task-history.json", "{ torn");
     let told = world.run("doctor below/.claude/memory");
     assert!(

@@ -1,4 +1,4 @@
-//! Input that nobody meant, in both languages: told in its own words, and nothing is changed.
+//! Input that nobody meant, in both languages: reported clearly, and nothing is changed.
 
 use crate::environment::TestEnvironment;
 use std::io::Write as _;

@@ -110,7 +110,7 @@ impl AgentAttempts {
     /// Lists every attempt, the newest last. All shims are asked at once; one that exceeds the time
     /// limit counts as silent.
     pub fn list_attempts(&self) -> AttemptList {
-        let (tell, told) = std::sync::mpsc::channel();
+        let (sender, receiver) = std::sync::mpsc::channel();
         let mut list = AttemptList::default();
         let mut asked: BTreeMap<usize, Attempt> = BTreeMap::new();
         let mut found: BTreeMap<usize, ListedAttempt> = BTreeMap::new();
@@ -120,9 +120,9 @@ impl AgentAttempts {
             match known {
                 Ok((true, attempt)) => {
                     asked.insert(place, attempt.clone());
-                    let (agents, tell) = (self.clone(), tell.clone());
+                    let (agents, sender) = (self.clone(), sender.clone());
                     let looking =
-                        move || drop(tell.send((place, agents.inspect_attempt(&attempt))));
+                        move || drop(sender.send((place, agents.inspect_attempt(&attempt))));
                     // The thread ends with this program at the latest. A shim whose thread could
                     // not be started counts as silent.
                     drop(std::thread::Builder::new().spawn(looking));
@@ -139,7 +139,7 @@ impl AgentAttempts {
         let until = Instant::now() + Duration::from_millis(LIST_MS);
         while !asked.is_empty() {
             let left = until.saturating_duration_since(Instant::now());
-            let Ok((place, looked)) = told.recv_timeout(left) else {
+            let Ok((place, looked)) = receiver.recv_timeout(left) else {
                 break;
             };
             let attempt = asked.remove(&place);

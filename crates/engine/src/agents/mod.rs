@@ -212,11 +212,12 @@ impl AgentAttempts {
             });
         }
         let state = self.folder.parent().unwrap_or(&self.folder);
-        let wish = new.sandbox.as_ref();
-        wish.map(|wish| {
-            SandboxGrant::resolve_request(context, wish, &new.folder, &new.command, state)
-        })
-        .transpose()
+        let request = new.sandbox.as_ref();
+        request
+            .map(|request| {
+                SandboxGrant::resolve_request(context, request, &new.folder, &new.command, state)
+            })
+            .transpose()
     }
 
     /// Brings an agent to a level and waits until it has reached it. Ending a lost attempt sweeps

@@ -60,15 +60,15 @@ impl SandboxGrant {
     /// records.
     pub(super) fn resolve_request(
         context: &Context,
-        wish: &SandboxRequest,
+        request: &SandboxRequest,
         folder: &Path,
         command: &[String],
         state: &Path,
     ) -> Result<SandboxGrant, Error> {
         let mut places = Vec::new();
         // A removed folder has no path, and nothing is resolved against it.
-        if wish.here.is_absolute() {
-            places.push(resolve_root(&wish.here, &[])?);
+        if request.here.is_absolute() {
+            places.push(resolve_root(&request.here, &[])?);
         }
         let folder = resolve_root(folder, &places)?;
         places.push(folder.clone());
@@ -77,13 +77,13 @@ impl SandboxGrant {
             message: source.to_string(),
         })?;
         let mut write = vec![folder.clone()];
-        for root in &wish.write {
+        for root in &request.write {
             match resolve_root(root, &places) {
                 Ok(root) => {
                     places.push(root.clone());
                     write.push(root);
                 }
-                Err(Error::BadInput { .. }) if wish.best_effort => {}
+                Err(Error::BadInput { .. }) if request.best_effort => {}
                 // A missing root may be where Bowline's own files will be.
                 Err(error @ Error::BadInput { .. }) => {
                     keeps_ours(&[follow_links(root)], &[state, &program])?;
@@ -99,7 +99,7 @@ impl SandboxGrant {
             keeps_ours(&write, &[state, &program]).and_then(|()| holds_no_home(context, &write));
         // Unless the sandbox protects Bowline's files, nothing is executed for the agent outside.
         let relayed = kept.is_ok();
-        if !wish.best_effort {
+        if !request.best_effort {
             kept?;
         }
         let mut run = DevelopRunAccess::for_folder(context, &folder, &write);
@@ -108,7 +108,7 @@ impl SandboxGrant {
         }
         make.extend(run.make.iter().map(|it| follow_links(it)));
         let mut read = Vec::new();
-        for root in &wish.read {
+        for root in &request.read {
             read.push(resolve_root(root, &places)?);
         }
         read.extend(preset.read);
@@ -127,9 +127,9 @@ impl SandboxGrant {
         read.extend(settings);
         let mut sandbox = Sandbox::with_writable(write);
         sandbox.read.extend(existing_roots(read, &make));
-        sandbox.connect.clone_from(&wish.connect);
-        sandbox.listen.clone_from(&wish.listen);
-        sandbox.best_effort = wish.best_effort;
+        sandbox.connect.clone_from(&request.connect);
+        sandbox.listen.clone_from(&request.listen);
+        sandbox.best_effort = request.best_effort;
         relay.read = existing_roots(relay.read, &make);
         relay.write = existing_roots(relay.write, &make);
         let missing = toolchains::missing_tools(&context.variables, &sandbox, command);

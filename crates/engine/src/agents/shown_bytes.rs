@@ -24,13 +24,13 @@ impl ShownBytes {
     /// Returns the bytes shown of an attempt without a shim: those its shim acknowledged, and those
     /// shown since. For a lost attempt, the former are unknown.
     pub(super) fn of_attempt(attempt: &Attempt) -> Result<ShownBytes, Error> {
-        let heard = attempt.read_exit()?.map(|exit| ShownBytes {
+        let acknowledged = attempt.read_exit()?.map(|exit| ShownBytes {
             out: exit.out_acked,
             err: exit.err_acked,
         });
         Ok(read_record(attempt)
             .unwrap_or_default()
-            .max_with(heard.unwrap_or_default()))
+            .max_with(acknowledged.unwrap_or_default()))
     }
 
     /// Returns the larger count of each stream.

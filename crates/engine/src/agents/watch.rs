@@ -88,12 +88,12 @@ impl StreamPosition {
         if bytes.is_empty() || !last && bytes.len() <= self.held {
             return Ok(false);
         }
-        let told = if first > self.at {
+        let gap_report = if first > self.at {
             watcher.report_gap(self.stream, self.at, first)
         } else {
             Ok(())
         };
-        let count = told
+        let count = gap_report
             .and_then(|()| watcher.show_bytes(self.stream, first, &bytes, last))
             .map_err(|source| Error::Output {
                 source,
@@ -168,7 +168,7 @@ fn follow_output(
     watcher: &mut impl OutputWatcher,
 ) -> Result<WatchOutcome, Error> {
     let mut over = false;
-    let mut told = None;
+    let mut reported = None;
     let mut silences = 0;
     loop {
         let moved = out.show_new(attempt, watcher, over)? | err.show_new(attempt, watcher, over)?;
@@ -211,14 +211,14 @@ fn follow_output(
         };
         let blocked = connected.last_status().blocked;
         if let Some(why) = blocked.filter(|why| *why != OutputBlockReason::Unacknowledged)
-            && told != blocked
+            && reported != blocked
         {
             let what = watcher.report_blocked(why);
             what.map_err(|source| Error::Output {
                 source,
                 over: false,
             })?;
-            told = blocked;
+            reported = blocked;
         }
         let asked = connected.subscribe_to_changes(out.read_end(), err.read_end());
         let news = asked.and_then(|()| {

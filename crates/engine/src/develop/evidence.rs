@@ -239,10 +239,10 @@ impl<'s> EvidenceCollector<'s> {
     /// Returns the callback of a wait: it reports progress about once a second and fails once the
     /// call is cancelled.
     fn progress_callback(&self, command: &str) -> impl FnMut(Duration) -> Result<(), Error> {
-        let mut told = Duration::ZERO;
+        let mut last_report = Duration::ZERO;
         move |elapsed| {
-            if elapsed.saturating_sub(told) >= Duration::from_millis(TICK_MS) {
-                told = elapsed;
+            if elapsed.saturating_sub(last_report) >= Duration::from_millis(TICK_MS) {
+                last_report = elapsed;
                 self.watch.on_tick(command, elapsed);
             }
             check_not_cancelled(self.watch, command)

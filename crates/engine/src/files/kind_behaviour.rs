@@ -278,14 +278,14 @@ impl KindBehaviour for PlannedRun {
         let Some((at, total)) = at.zip(total_by_plan(file, document)) else {
             return found;
         };
-        let told = value_at(document.value(), place).and_then(Value::as_u64);
+        let recorded = value_at(document.value(), place).and_then(Value::as_u64);
         let makes = total.to_string();
-        match told {
-            Some(told) if Ok(told) == u64::try_from(total) => {
+        match recorded {
+            Some(recorded) if Ok(recorded) == u64::try_from(total) => {
                 found.findings.remove(at);
             }
-            Some(told) => {
-                let is = told.to_string();
+            Some(recorded) => {
+                let is = recorded.to_string();
                 found.findings[at].message = words::FileFinding::Derived { is, makes };
             }
             None => found.findings[at].message = words::FileFinding::DerivedMissing { makes },

@@ -188,8 +188,8 @@ impl KnownFile {
         let beyond = self.kind.behaviour();
         let mut view = self.read_bare_view(context)?;
         beyond.add_advice(context, self, &mut view)?;
-        let told = beyond.extra_notices(context, self, &view);
-        view.notices.extend(told);
+        let extra = beyond.extra_notices(context, self, &view);
+        view.notices.extend(extra);
         Ok(view)
     }
 

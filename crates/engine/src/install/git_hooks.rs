@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::words::display_path;
 use bowline_formats::client_hooks::quote_word;
 use bowline_gate::git_hook::GitHook;
-use bowline_words::message::{Advice, Notice as Told, Wrong};
+use bowline_words::message::{Advice, Notice, Wrong};
 use std::path::{Path, PathBuf};
 
 /// First line after the interpreter, by which our scripts are recognised.
@@ -63,7 +63,7 @@ pub(super) fn take_out(folder: &Path) -> Result<Vec<FileEdit>, Error> {
 }
 
 /// Returns a notice about the first of our scripts in a folder that git would not run.
-pub(super) fn first_off(folder: &Path) -> Option<Told> {
+pub(super) fn first_off(folder: &Path) -> Option<Notice> {
     GitHook::ALL.into_iter().find_map(|hook| {
         let (path, _) = hook_paths(folder, hook);
         let ours = read_optional(&path)
@@ -72,10 +72,10 @@ pub(super) fn first_off(folder: &Path) -> Option<Told> {
             .is_some_and(|it| is_ours(&it));
         match (ours, is_executable(&path)) {
             (true, true) => None,
-            (true, false) => Some(Told::GitHookNotExecutable {
+            (true, false) => Some(Notice::GitHookNotExecutable {
                 path: display_path(&path),
             }),
-            (false, _) => Some(Told::GitHookMissing {
+            (false, _) => Some(Notice::GitHookMissing {
                 path: display_path(&path),
             }),
         }

@@ -13,12 +13,12 @@ use bowline_formats::json::JsonDocument;
 use bowline_gate::decision::has_closed_gate;
 use bowline_gate::{locate, run_trust};
 use bowline_statefiles::write_atomically;
-use bowline_words::message::{Advice, Notice as Told, Why, Wrong};
+use bowline_words::message::{Advice, Notice, Why, Wrong};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// Paths that git is told to ignore: a run's own folder, a person's own settings, and files beside
+/// Paths that git has to ignore: a run's own folder, a person's own settings, and files beside
 /// state files.
 const IGNORED: [&str; 7] = [
     ".develop-workflow/",
@@ -208,7 +208,7 @@ pub fn plan_install(
 
 /// Returns the reason for which git does not ask the gates of a run, though `bowline init` was run
 /// there. Reads only.
-pub(crate) fn git_hooks_off(run_file: &Path) -> Option<Told> {
+pub(crate) fn git_hooks_off(run_file: &Path) -> Option<Notice> {
     let top = locate::git_top(locate::root_of(run_file))?;
     let common = locate::git_common_dir(&top)?;
     // Without `bowline init` no hooks are expected.
@@ -220,7 +220,7 @@ pub(crate) fn git_hooks_off(run_file: &Path) -> Option<Told> {
         Err(Error::BadInput {
             message: Wrong::SharedHooks { path },
             ..
-        }) => return Some(Told::GitHooksElsewhere { path }),
+        }) => return Some(Notice::GitHooksElsewhere { path }),
         Err(_) => return None,
     };
     git_hooks::first_off(&folder)

@@ -1,4 +1,4 @@
-//! Edits around the lock: adopted, told, and never silently losing what was acknowledged.
+//! Edits around the lock: adopted, reported, and never silently losing what was acknowledged.
 
 use crate::{Essay, codes, context, meddled, output, outputs};
 use bowline_engine::{doctor, history};

@@ -23,8 +23,8 @@ pub struct AgentEvent<'a> {
 
 /// A position in the output and the little state needed to continue there.
 ///
-/// An adapter made with [`Adapter::resume_at`](super::Adapter::resume_at) and fed the bytes from
-/// the offset on reports exactly the events that the first one had not reported yet.
+/// An adapter made with [`AgentAdapter::resume_at`](super::AgentAdapter::resume_at) and fed the
+/// bytes from the offset on reports exactly the events that the first one had not reported yet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResumePoint {
     /// The offset and the state of the marker parser there.
@@ -77,7 +77,7 @@ pub enum AgentEventKind<'a> {
     },
     /// The client withdraws a request: it needs no reply any more.
     Withdrawn {
-        /// The [`Request::id`] of the request.
+        /// The [`ClientRequest::id`] of the request.
         request: Cow<'a, str>,
     },
     /// The agent needs something from a person.
@@ -204,8 +204,8 @@ pub struct TokenUsage {
     pub cost_usd: Option<f64>,
 }
 
-/// Start of the period in which tokens are counted. Only figures of [`Since::Turn`] may be added
-/// up.
+/// Start of the period in which tokens are counted. Only figures of [`UsagePeriod::Turn`] may be
+/// added up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum UsagePeriod {
     /// Since the previous turn ended.
@@ -222,13 +222,13 @@ pub enum TurnEnd {
     Completed,
     /// The turn was interrupted by us.
     Interrupted,
-    /// A limit was reached; [`What::Limit`] was reported before.
+    /// A limit was reached; [`AgentEventKind::Limit`] was reported before.
     Limited,
     /// The tokens, turns or money allowed for one turn are used up.
     OutOfBudget,
     /// The model refused to answer.
     Refused,
-    /// The turn broke off; [`What::Failed`] was reported before.
+    /// The turn broke off; [`AgentEventKind::Failed`] was reported before.
     Failed,
 }
 

@@ -14,7 +14,7 @@ const ACP_VERSION: u32 = 1;
 
 /// A message to an agent.
 ///
-/// It has no `Debug`, because a [`Message`] may hold a secret.
+/// It has no `Debug`, because a [`MarkerMessage`] may hold a secret.
 #[derive(Clone, Copy)]
 pub enum ToAgent<'a> {
     /// A prompt for the next turn.
@@ -61,8 +61,8 @@ pub enum InputDelivery {
     /// End the run, because the client cannot be interrupted. A following message is the prompt of
     /// another run.
     EndRun,
-    /// Send it again after [`What::Initialized`](super::What::Initialized) or
-    /// [`What::Session`](super::What::Session): the client is not ready yet.
+    /// Send it again after [`AgentEventKind::Initialized`](super::AgentEventKind::Initialized) or
+    /// [`AgentEventKind::Session`](super::AgentEventKind::Session): the client is not ready yet.
     Later,
     /// Deliver nothing: the protocol has no such message, and the client does not wait for one.
     Nothing,
@@ -105,13 +105,14 @@ impl AgentInputWriter {
         }
     }
 
-    /// Remembers the session id from the event [`What::Session`](super::What::Session).
+    /// Remembers the session id from the event
+    /// [`AgentEventKind::Session`](super::AgentEventKind::Session).
     pub fn set_session(&mut self, id: &str) {
         self.session = Some(id.to_owned());
     }
 
     /// Remembers that the client is ready for a session, from the event
-    /// [`What::Initialized`](super::What::Initialized).
+    /// [`AgentEventKind::Initialized`](super::AgentEventKind::Initialized).
     pub fn set_initialized(&mut self) {
         self.initialized = true;
     }
@@ -127,7 +128,7 @@ impl AgentInputWriter {
     }
 
     /// Returns the message that opens the session once the handshake is answered;
-    /// [`Delivery::Nothing`] for most protocols.
+    /// [`InputDelivery::Nothing`] for most protocols.
     pub fn open_session(&self, start: SessionToOpen<'_>) -> InputDelivery {
         if self.protocol != AgentProtocol::Acp {
             return InputDelivery::Nothing;

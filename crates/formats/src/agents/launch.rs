@@ -88,7 +88,7 @@ pub enum ClientSession<'a> {
     },
     /// The session of an earlier run.
     Resume {
-        /// The id from the event [`What::Session`](super::What::Session).
+        /// The id from the event [`AgentEventKind::Session`](super::AgentEventKind::Session).
         id: &'a str,
     },
 }

@@ -1,11 +1,11 @@
 //! Agent adapters: they parse the output of an agent's client into one closed set of events and
 //! encode our messages as its input.
 //!
-//! An [`Adapter`] is a push parser over raw bytes: the same [`Event`]s come out however the bytes
-//! are cut. Tool output is skipped, and the buffer is bounded by [`LINE_BYTES_MAX`] whatever the
-//! client prints. Each event carries the [`Resume`] point right behind it. [`Writer`] encodes the
-//! input; [`launch`] has the command lines. `docs/formats/agent-events.md` lists which message of
-//! which protocol becomes which event.
+//! An [`AgentAdapter`] is a push parser over raw bytes: the same [`AgentEvent`]s come out however
+//! the bytes are cut. Tool output is skipped, and the buffer is bounded by [`LINE_BYTES_MAX`]
+//! whatever the client prints. Each event carries the [`ResumePoint`] right behind it.
+//! [`AgentInputWriter`] encodes the input; [`launch`] has the command lines.
+//! `docs/formats/agent-events.md` lists which message of which protocol becomes which event.
 
 mod acp;
 mod agent_text;

@@ -214,7 +214,7 @@ fn write_run(run: &DevelopRunState, value: &mut Value) {
             if let Value::Object(map) = value
                 && map.get("strategy").is_some_and(|it| !it.is_null())
             {
-                map.shift_remove("strategy");
+                map.retain(|key, _| key != "strategy");
             }
         }
     }

@@ -139,7 +139,8 @@ impl<'d> DocumentReader<'d> {
         if let Some((parent, key)) = pointer.rsplit_once('/')
             && let Some(Value::Object(map)) = self.fixed.pointer_mut(parent)
         {
-            map.shift_remove(unescape_key(key).as_ref());
+            let key = unescape_key(key);
+            map.retain(|known, _| *known != *key);
         }
         self.add_finding(severity, code, pointer, message, Some(Repair::Remove));
     }

@@ -116,7 +116,8 @@ impl<'d> DocumentReader<'d> {
     }
 
     /// Reads a list of objects and returns the indices of the elements that are objects; a missing
-    /// list is empty. Other elements are findings, and [`Reading::retain`] removes them.
+    /// list is empty. Other elements are findings, and [`DocumentReader::retain_items`] removes
+    /// them.
     pub fn read_objects(&mut self, pointer: &str) -> Vec<usize> {
         let mut good = Vec::new();
         for (index, item) in self.read_list(pointer).iter().enumerate() {

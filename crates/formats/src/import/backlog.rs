@@ -33,7 +33,7 @@ pub struct BacklogFile {
 /// Imports the files of a backlog; `config` is the text of its `config.yml`.
 ///
 /// # Errors
-/// Fails with [`Refused`] if none of the files is a task.
+/// Fails with [`ImportError`] if none of the files is a task.
 pub fn import_backlog(
     pages: &[BacklogFile],
     config: Option<&str>,

@@ -28,7 +28,7 @@ const PLACED: [&str; 5] = ["id", "title", "status", "dependencies", "assignee"];
 /// Imports `issues.jsonl`.
 ///
 /// # Errors
-/// Fails with [`Refused`] if no line is an issue.
+/// Fails with [`ImportError`] if no line is an issue.
 pub fn import_beads(jsonl: &str) -> Result<PlanImport, ImportError> {
     let mut found = ImportDraft::default();
     let mut issues: Vec<(String, Map<String, Value>)> = Vec::new();
@@ -136,8 +136,8 @@ pub fn import_beads(jsonl: &str) -> Result<PlanImport, ImportError> {
             above = parents.get(parent);
         }
         for name in KEPT {
-            let told = issue.get(name).map(text::text_of_value).unwrap_or_default();
-            found.keep_field(&mut draft, name, &told);
+            let value = issue.get(name).map(text::text_of_value).unwrap_or_default();
+            found.keep_field(&mut draft, name, &value);
         }
         for name in issue.keys().map(String::as_str) {
             if !KEPT.contains(&name) && !PLACED.contains(&name) {

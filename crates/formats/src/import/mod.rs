@@ -1,8 +1,8 @@
 //! Imports tasks of other programs as a plan: task-master, beads, spec-kit and Backlog.md.
 //!
-//! Each importer produces `Draft`s; this module gives them ids that a plan can have and an order.
-//! `plan` writes them and parses the text back, so that the plan means what was imported. Facts
-//! without a place in a plan are reported, never dropped.
+//! Each importer produces `TaskDraft`s; this module gives them ids that a plan can have and an
+//! order. `plan_writer` writes them and parses the text back, so that the plan means what was
+//! imported. Facts without a place in a plan are reported, never dropped.
 
 mod backlog;
 mod beads;
@@ -105,7 +105,7 @@ pub struct ImportedPhase {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportedTask {
     pub id: TaskId,
-    /// Index into [`Imported::phases`].
+    /// Index into [`PlanImport::phases`].
     pub phase: usize,
     /// Title in one line.
     pub title: String,
@@ -177,9 +177,9 @@ struct ImportDraft {
 
 impl ImportDraft {
     /// Keeps a field that plans do not have as text, unless it is blank.
-    fn keep_field(&mut self, draft: &mut TaskDraft, name: &str, told: &str) {
-        if !told.trim().is_empty() {
-            draft.keep_value(name, told);
+    fn keep_field(&mut self, draft: &mut TaskDraft, name: &str, value: &str) {
+        if !value.trim().is_empty() {
+            draft.keep_value(name, value);
             *self.fields.entry(name.to_owned()).or_default() += 1;
         }
     }

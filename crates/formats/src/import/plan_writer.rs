@@ -32,7 +32,7 @@ pub(super) fn task_header(progress: TaskProgress, id: &str) -> String {
 /// Writes the plan; also returns what could not be written in its usual place.
 ///
 /// # Errors
-/// Fails with [`Refused::TooLarge`] if the plan would exceed the size limit.
+/// Fails with [`ImportError::TooLarge`] if the plan would exceed the size limit.
 pub fn write_plan(imported: &PlanImport) -> Result<(String, Vec<Unplaced>), ImportError> {
     let mut hand = PlanWriter {
         titles: vec![0; imported.tasks.len()],
@@ -51,12 +51,12 @@ pub fn write_plan(imported: &PlanImport) -> Result<(String, Vec<Unplaced>), Impo
             return Err(ImportError::TooLarge);
         }
         if !hand.simplify_differences(imported, &meant, &parse_plan(&text)) {
-            let told = imported.tasks.iter().enumerate();
-            let told = told.filter(|(at, _)| hand.titles[*at] > 0);
-            let told = told.map(|(_, task)| Unplaced::TitleInText {
+            let retitled = imported.tasks.iter().enumerate();
+            let retitled = retitled.filter(|(at, _)| hand.titles[*at] > 0);
+            let retitled = retitled.map(|(_, task)| Unplaced::TitleInText {
                 id: task.id.to_string(),
             });
-            return Ok((text, told.collect()));
+            return Ok((text, retitled.collect()));
         }
     }
 }

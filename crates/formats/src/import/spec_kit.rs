@@ -29,7 +29,7 @@ const DIGITS_MAX: usize = 9;
 /// `[P]` run in parallel.
 ///
 /// # Errors
-/// Fails with [`Refused`] if the file has no tasks.
+/// Fails with [`ImportError`] if the file has no tasks.
 pub fn spec_kit(markdown: &str) -> Result<PlanImport, ImportError> {
     let mut reader = SpecReader::default();
     let clean = text::clean_text(markdown.trim_start_matches('\u{feff}'));
@@ -260,8 +260,8 @@ impl SpecReader {
     /// Applies `**Depends on**: US2` below a heading: the first tasks of that phase come after all
     /// of that story.
     fn phases_need(&mut self, tasks: &[SpecTask], follows: &[Vec<usize>]) {
-        for (phase, told) in std::mem::take(&mut self.phase_needs) {
-            let (ids, _) = parse_task_list(&told, tasks);
+        for (phase, text) in std::mem::take(&mut self.phase_needs) {
+            let (ids, _) = parse_task_list(&text, tasks);
             let ids: Vec<&String> = ids
                 .iter()
                 .filter(|it| !self.deleted.contains(*it))
@@ -388,11 +388,11 @@ fn dependency_phrases(text: &str) -> Vec<(usize, &'static str)> {
 
 /// Parses the list of tasks at the start of a text, with ranges and stories. Returns their ids and
 /// the end of the list.
-fn parse_task_list(told: &str, tasks: &[SpecTask]) -> (Vec<String>, usize) {
+fn parse_task_list(text: &str, tasks: &[SpecTask]) -> (Vec<String>, usize) {
     let mut ids: Vec<String> = Vec::new();
     let (mut at, mut end, mut range) = (0, 0, false);
-    while at < told.len() {
-        let rest = &told[at..];
+    while at < text.len() {
+        let rest = &text[at..];
         if let Some((id, after)) = id_at_start(rest) {
             let first = ids.last().cloned().filter(|_| range);
             match first.and_then(|first| number_of(&first)).zip(number_of(id)) {
@@ -404,7 +404,7 @@ fn parse_task_list(told: &str, tasks: &[SpecTask]) -> (Vec<String>, usize) {
                 None => ids.push(id.to_owned()),
             }
             range = false;
-            at = told.len() - after.len();
+            at = text.len() - after.len();
             end = at;
         } else if rest.starts_with(|c: char| c.is_alphanumeric()) {
             let length = rest

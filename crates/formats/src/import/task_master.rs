@@ -34,7 +34,7 @@ pub fn current_tag(state: &str) -> Option<String> {
 /// as a prefix, because ids start again in every tag.
 ///
 /// # Errors
-/// Fails with [`Refused`] if it is not such a file, or has no tasks.
+/// Fails with [`ImportError`] if it is not such a file, or has no tasks.
 pub fn task_master(json: &str, current: Option<&str>) -> Result<PlanImport, ImportError> {
     let json = json.trim_start_matches('\u{feff}');
     let value: Value =
@@ -44,7 +44,7 @@ pub fn task_master(json: &str, current: Option<&str>) -> Result<PlanImport, Impo
     let Value::Object(map) = &value else {
         return Err(ImportError::NotIts(String::new()));
     };
-    // `map` keeps the order of the file, `Members` does not.
+    // `map` keeps the order of the file, `RawMembers` does not.
     let mut tags: Vec<(String, Vec<RawMembers>)> = Vec::new();
     let mut odd = 0;
     for (name, member) in map {
@@ -264,7 +264,7 @@ impl TagImporter<'_> {
 
     fn set_draft_progress(&mut self, draft: &mut TaskDraft, entry: &RawMembers) {
         let status = text::text_of_value(&member_value(entry, "status"));
-        let (progress, told) = match status.to_ascii_lowercase().as_str() {
+        let (progress, needs_note) = match status.to_ascii_lowercase().as_str() {
             "" | "pending" => (TaskProgress::Open, false),
             "in-progress" | "in_progress" => (TaskProgress::InProgress, false),
             "review" => (TaskProgress::InProgress, true),
@@ -273,7 +273,7 @@ impl TagImporter<'_> {
             _ => (TaskProgress::Open, true),
         };
         draft.progress = progress;
-        if told {
+        if needs_note {
             draft.keep_value("status", &status);
             let id = draft.key.clone();
             self.found.unplaced.push(match progress {
@@ -309,8 +309,8 @@ impl TagImporter<'_> {
         let rest = entry.keys().map(String::as_str);
         let rest = rest.filter(|name| !first.contains(name) && !PLACED.contains(name));
         for name in first.into_iter().chain(rest) {
-            let told = text::text_of_value(&member_value(entry, name));
-            self.found.keep_field(draft, name, &told);
+            let value = text::text_of_value(&member_value(entry, name));
+            self.found.keep_field(draft, name, &value);
         }
     }
 }

@@ -90,14 +90,14 @@ fn tasks_of_name(
 
 /// Adds optional edges; returns those omitted because they would close a cycle.
 fn add_soft_edges(edges: &mut [Vec<usize>], soft: &[(usize, usize)]) -> Vec<(usize, usize)> {
-    let told: Vec<HashSet<usize>> = edges
+    let stated: Vec<HashSet<usize>> = edges
         .iter()
         .map(|it| it.iter().copied().collect())
         .collect();
     let new: Vec<(usize, usize)> = soft
         .iter()
         .copied()
-        .filter(|(at, need)| !told[*at].contains(need))
+        .filter(|(at, need)| !stated[*at].contains(need))
         .collect();
     let mut all: Vec<Vec<usize>> = edges.to_vec();
     for (at, need) in &new {

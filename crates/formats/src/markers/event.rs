@@ -26,8 +26,8 @@ impl MarkerEvent {
 
 /// A position in the stream and the parser state needed there.
 ///
-/// A parser made with [`Parser::resume_at`](super::Parser::resume_at) and fed the bytes from
-/// `offset` on reports exactly the events that the first parser had yet to report.
+/// A parser made with [`MarkerParser::resume_at`](super::MarkerParser::resume_at) and fed the bytes
+/// from `offset` on reports exactly the events that the first parser had yet to report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParserResumePoint {
     /// Absolute offset of the next byte to push.

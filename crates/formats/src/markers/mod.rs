@@ -1,12 +1,12 @@
 //! The marker protocol: messages that an agent writes to its own output, and messages written to
 //! its standard input.
 //!
-//! [`Parser`] is a push parser over raw bytes. Its [`Event`]s do not depend on how the bytes are
-//! split into pushes. Ordinary output is neither copied nor decoded, and buffering is bounded by
-//! [`MESSAGE_BYTES_MAX`] and [`LINE_BYTES_MAX`] for any input. Each event carries the [`Resume`]
-//! point directly behind it, so a reader that has handled an event can restart there after a crash.
-//! [`write`](mod@write) has the other direction, [`check`] validates what a person supplies. The
-//! grammar is specified in `docs/formats/markers.md`.
+//! [`MarkerParser`] is a push parser over raw bytes. Its [`MarkerEvent`]s do not depend on how the
+//! bytes are split into pushes. Ordinary output is neither copied nor decoded, and buffering is
+//! bounded by [`MESSAGE_BYTES_MAX`] and [`LINE_BYTES_MAX`] for any input. Each event carries the
+//! [`ParserResumePoint`] directly behind it, so a reader that has handled an event can
+//! restart there after a crash. [`write`](mod@write) has the other direction, [`check`] validates
+//! what a person supplies. The grammar is specified in `docs/formats/markers.md`.
 
 pub mod check;
 mod completion;
@@ -40,5 +40,5 @@ pub const MESSAGE_BYTES_MAX: usize = 102_400;
 /// skipped without buffering.
 pub const LINE_BYTES_MAX: usize = MESSAGE_BYTES_MAX;
 
-/// Milliseconds of silence after which a reader should call [`Parser::flush_pending`].
+/// Milliseconds of silence after which a reader should call [`MarkerParser::flush_pending`].
 pub const IDLE_FLUSH_MS: u64 = 100;

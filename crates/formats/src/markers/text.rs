@@ -23,7 +23,7 @@ pub(super) fn normalise_text(text: &str) -> String {
     normalise_cow(text.into()).into_owned()
 }
 
-/// Normalises like [`normalise`], without copying if the text is normal already.
+/// Normalises like [`normalise_text`], without copying if the text is normal already.
 pub(super) fn normalise_cow(text: Cow<'_, str>) -> Cow<'_, str> {
     let (odd, _) = scan_oddities(&text);
     if odd {
@@ -33,7 +33,7 @@ pub(super) fn normalise_cow(text: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-/// Applies [`unescape`], then [`normal`].
+/// Applies [`unescape_line_ends`], then [`normalise_cow`].
 pub(super) fn unescaped_normal(text: Cow<'_, str>) -> Cow<'_, str> {
     match scan_oddities(&text) {
         (false, false) => trim_cow(text),

@@ -16,13 +16,13 @@ const NAMED_IDS_MAX: usize = 5;
 pub(super) fn check_document(reading: &mut DocumentReader<'_>, run: &OrchestrationState) {
     check_lists(reading, run);
     let current = run.current_phase();
-    let told = reading
+    let stated_phase = reading
         .get("/execution/current_phase")
         .and_then(Value::as_u64);
     // Behind the last phase there is nothing; some files store the number of the next phase there.
     // Words are accepted and left unchanged.
-    if told.is_some()
-        && !(run.all_done() && told > Some(current.into()))
+    if stated_phase.is_some()
+        && !(run.all_done() && stated_phase > Some(current.into()))
         && reading.get("/dependencies").is_some()
     {
         reading.check_derived("/execution/current_phase", current.into());
@@ -49,9 +49,9 @@ pub(super) fn check_document(reading: &mut DocumentReader<'_>, run: &Orchestrati
     }
     reading.read_object("/metrics");
     let metrics = run.metrics();
-    let told = reading.get("/metrics/total_tasks").and_then(Value::as_u64);
+    let stated_total = reading.get("/metrics/total_tasks").and_then(Value::as_u64);
     // Without the graph the lists may lack tasks that the plan has.
-    let more = told > u64::try_from(metrics.total_tasks).ok();
+    let more = stated_total > u64::try_from(metrics.total_tasks).ok();
     if reading.get("/dependencies").is_some() || !more {
         reading.check_derived("/metrics/total_tasks", metrics.total_tasks.into());
     }
@@ -88,12 +88,13 @@ fn check_lists(reading: &mut DocumentReader<'_>, run: &OrchestrationState) {
     }
     // Readiness is unknown without the graph, which the plan has. Then only tasks that are done or
     // in progress are checked.
-    let told = reading.get("/dependencies").is_some();
+    let has_dependencies = reading.get("/dependencies").is_some();
     let sure = |status: NodeStatus| {
-        told || matches!(
-            status,
-            NodeStatus::Completed | NodeStatus::Failed | NodeStatus::InProgress
-        )
+        has_dependencies
+            || matches!(
+                status,
+                NodeStatus::Completed | NodeStatus::Failed | NodeStatus::InProgress
+            )
     };
     for status in NodeStatus::ALL {
         let place = child_pointer("/tasks", status.name());

@@ -331,8 +331,8 @@ impl<'v> DocumentConverter<'v> {
         }
         if let Some(key) = old.find_key(PHASE) {
             // An unknown word, or a value that is more than a word, also stays in its old place.
-            let told = phase_word(&old.map[key]).is_some() && !old.map[key].is_object();
-            if told || old.map[key].is_null() {
+            let is_stated = phase_word(&old.map[key]).is_some() && !old.map[key].is_object();
+            if is_stated || old.map[key].is_null() {
                 self.moved.push(key);
             }
             execution

@@ -189,11 +189,11 @@ pub(super) fn names_phase(key: &str) -> bool {
 
 /// Returns the entries of an object by phase name, or of a list of objects that name their phase.
 pub(super) fn phase_entries(phases: &Value) -> Vec<(u32, &Value)> {
-    let told = |it: &Value| it.is_string() || it.is_object();
+    let has_value = |it: &Value| it.is_string() || it.is_object();
     match phases {
         Value::Object(map) => map
             .iter()
-            .filter(|(_, it)| told(it))
+            .filter(|(_, it)| has_value(it))
             .filter_map(|(name, it)| Some((phase_word(&name.as_str().into())?, it)))
             .collect(),
         Value::Array(items) => items
@@ -207,20 +207,20 @@ pub(super) fn phase_entries(phases: &Value) -> Vec<(u32, &Value)> {
 
 /// Returns the current phase as the document stores it.
 pub(super) fn stated_phase<'v>(value: &'v Value) -> Option<&'v Value> {
-    let told = |value: &'v Value| {
+    let phase_in = |value: &'v Value| {
         let map = value.as_object()?;
         OldDocument { map }.find_value(PHASE)
     };
     value
         .get("execution")
-        .and_then(told)
-        .or_else(|| told(value))
+        .and_then(phase_in)
+        .or_else(|| phase_in(value))
 }
 
 /// Returns the total number of tasks that a document of any family states, apart from its lists; 0
 /// if it states none.
 pub(super) fn stated_total(value: &Value) -> usize {
-    let told = |value: &Value| {
+    let total_in = |value: &Value| {
         OldDocument {
             map: value.as_object()?,
         }
@@ -231,7 +231,7 @@ pub(super) fn stated_total(value: &Value) -> usize {
     let mut nested = NUMBERS.iter().map(|place| value.get(*place));
     let metrics = nested.next().flatten();
     let places = metrics.into_iter().chain([value]).chain(nested.flatten());
-    let total = places.filter_map(told).next();
+    let total = places.filter_map(total_in).next();
     total.map_or(0, |total| usize::try_from(total).unwrap_or(0))
 }
 

@@ -66,8 +66,8 @@ impl StateFormat for OrchestrateFile {
     type State = OrchestrationState;
     const KIND: &'static str = "orchestrate";
 
-    /// Reads the run that the file alone describes. Callers that have the task file use [`known`]
-    /// with its graph.
+    /// Reads the run that the file alone describes. Callers that have the task file use
+    /// [`read_facts`] with its graph.
     fn read_state(document: &JsonDocument) -> Result<ReadResult<OrchestrationState>, Vec<Finding>> {
         read::read_run(document)
     }

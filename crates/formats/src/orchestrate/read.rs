@@ -229,11 +229,11 @@ fn read_times(reading: &mut DocumentReader<'_>) -> (Timestamp, Timestamp) {
 /// Returns the current phase of the file. A word that is no phase is kept, with a finding that asks
 /// a person.
 fn read_phase(reading: &mut DocumentReader<'_>) -> Option<u32> {
-    let told = reading
+    let stated = reading
         .get("/execution/current_phase")
-        .filter(|told| !told.is_null())?;
-    let phase = phase_word(told);
-    let word = told.as_str().is_some_and(|word| !word.trim().is_empty());
+        .filter(|stated| !stated.is_null())?;
+    let phase = phase_word(stated);
+    let word = stated.as_str().is_some_and(|word| !word.trim().is_empty());
     if phase.is_none() && !word {
         let message = FileFinding::ShouldBe {
             wanted: Kind::WholeNumber,
@@ -640,8 +640,8 @@ fn build_nodes(
     let sections = traces.iter().map(|(id, it)| (id, it.section));
     let sections: HashMap<&NodeId, u32> = sections.collect();
     let phase = |id: &NodeId| {
-        let told = || phase_of_id(id).or_else(|| recorded.get(id).copied());
-        noted.get(id).copied().or_else(told).unwrap_or(0)
+        let phase_from_id = || phase_of_id(id).or_else(|| recorded.get(id).copied());
+        noted.get(id).copied().or_else(phase_from_id).unwrap_or(0)
     };
     let mut nodes: Vec<NodeSpec> = ids
         .met

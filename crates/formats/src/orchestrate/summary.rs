@@ -35,8 +35,8 @@ impl OrchestrationSummary {
     /// True if the file alone shows that everything is done: it says so, or it states a total that
     /// is reached.
     pub fn is_finished(&self) -> bool {
-        let told = self.phase.is_string() && phase_word(&self.phase) == Some(u32::MAX);
-        told || (self.counted && self.done > 0 && self.done == self.total)
+        let says_done = self.phase.is_string() && phase_word(&self.phase) == Some(u32::MAX);
+        says_done || (self.counted && self.done > 0 && self.done == self.total)
     }
 
     /// True if it has no tasks and no done phases.
@@ -116,7 +116,7 @@ pub fn summarise_document(document: &JsonDocument) -> Result<OrchestrationSummar
             .and_then(|(_, number)| usize::try_from(*number).ok())
             .unwrap_or(0)
     };
-    let told = stated_total(document.value());
+    let stated = stated_total(document.value());
     let listed = lists
         .first()
         .map_or(0, |(_, ids): &(NodeStatus, Vec<String>)| ids.len());
@@ -131,8 +131,8 @@ pub fn summarise_document(document: &JsonDocument) -> Result<OrchestrationSummar
             .map(|(status, ids)| ids.len().max(number(status.name())))
             .sum::<usize>()
             .max(number("total"))
-            .max(told),
-        counted: number("total") > 0 || told > 0,
+            .max(stated),
+        counted: number("total") > 0 || stated > 0,
         phase: phase_value(document.value()),
         phases_done,
         lists,
@@ -144,9 +144,9 @@ pub fn summarise_document(document: &JsonDocument) -> Result<OrchestrationSummar
 /// Returns the phase of the file: a number if it can be parsed as one, the original value
 /// otherwise.
 fn phase_value(value: &Value) -> Value {
-    let told = stated_phase(value).cloned().unwrap_or(Value::Null);
-    match phase_word(&told) {
-        Some(u32::MAX) | None => told,
+    let stated = stated_phase(value).cloned().unwrap_or(Value::Null);
+    match phase_word(&stated) {
+        Some(u32::MAX) | None => stated,
         Some(number) => number.into(),
     }
 }

@@ -65,14 +65,14 @@ pub(super) fn status_list(
 }
 
 fn write_execution(run: &OrchestrationState, value: &mut Value, at: Timestamp) {
-    let told = value.pointer("/execution/current_phase").cloned();
-    let told = told.filter(|told| !told.is_null());
+    let stated_phase = value.pointer("/execution/current_phase").cloned();
+    let stated_phase = stated_phase.filter(|it| !it.is_null());
     let current = run.current_phase();
     // An unknown word is kept for other programs.
-    if let Some(word) = told.as_ref().filter(|told| phase_word(told).is_none()) {
+    if let Some(word) = stated_phase.as_ref().filter(|it| phase_word(it).is_none()) {
         put_value(value, "/bookkeeping/phase_word", word.clone());
     }
-    let behind = told.as_ref().and_then(Value::as_u64) > Some(current.into());
+    let behind = stated_phase.as_ref().and_then(Value::as_u64) > Some(current.into());
     // Behind the last phase there is nothing; a number that says so is kept.
     if !(run.all_done() && behind) {
         put_value(value, "/execution/current_phase", current);
@@ -86,7 +86,7 @@ fn write_execution(run: &OrchestrationState, value: &mut Value, at: Timestamp) {
             format_utc,
         );
     } else if let Some(Value::Object(execution)) = value.get_mut("execution") {
-        execution.shift_remove("started_at");
+        execution.retain(|key, _| key != "started_at");
     }
     put_time(value, "/execution/last_updated", Some(at), format_utc);
 }
@@ -116,11 +116,11 @@ fn write_checkpoint(run: &OrchestrationState, phase: &PhaseState, value: &mut Va
     let known = value.pointer(&place).is_some_and(Value::is_object);
     // A phase passed before the file recorded phases has no data.
     if !known && phase.started_at.is_none() && phase.completed_at.is_none() {
-        let told = matches!(
+        let has_landing_outcome = matches!(
             phase.landing,
             Some(LandingOutcome::Merged { .. } | LandingOutcome::Unmerged)
         );
-        if !told {
+        if !has_landing_outcome {
             return;
         }
     }
@@ -156,7 +156,7 @@ fn write_checkpoint(run: &OrchestrationState, phase: &PhaseState, value: &mut Va
             if value.pointer(&field("merged")) == Some(&Value::Bool(false))
                 && let Some(Value::Object(map)) = value.pointer_mut(&place)
             {
-                map.shift_remove("merged");
+                map.retain(|key, _| key != "merged");
             }
         }
     }
@@ -198,8 +198,8 @@ fn write_bookkeeping(run: &OrchestrationState, value: &mut Value) {
     let time = run.task_time();
     let average = value.pointer("/metrics/average_task_time_seconds");
     // Values that follow from the average are not stored twice.
-    let told = time_from_average(average, run.count_status(NodeStatus::Completed)) == time;
-    if !told || book.contains_key("timed_tasks") {
+    let derivable = time_from_average(average, run.count_status(NodeStatus::Completed)) == time;
+    if !derivable || book.contains_key("timed_tasks") {
         book.insert("task_seconds".into(), time.seconds.into());
         book.insert("timed_tasks".into(), time.tasks.into());
     }
@@ -217,13 +217,13 @@ fn write_bookkeeping(run: &OrchestrationState, value: &mut Value) {
         }
     }
     if tasks.is_empty() {
-        book.shift_remove("tasks");
+        book.retain(|key, _| key != "tasks");
     } else {
         book.insert("tasks".into(), tasks.into());
     }
     if let Value::Object(map) = value {
         if book.is_empty() {
-            map.shift_remove("bookkeeping");
+            map.retain(|key, _| key != "bookkeeping");
         } else {
             map.insert("bookkeeping".into(), book.into());
         }
@@ -239,8 +239,9 @@ fn task_note(
 ) -> Option<Map<String, Value>> {
     let phase = phase.unwrap_or(0);
     let section = section.filter(|&section| section > 0);
-    let told = phase_of_id(id).unwrap_or(0) == phase;
-    let quiet = node.attempts == 0 && node.started_at.is_none() && node.error.is_none() && told;
+    let phase_in_id = phase_of_id(id).unwrap_or(0) == phase;
+    let quiet =
+        node.attempts == 0 && node.started_at.is_none() && node.error.is_none() && phase_in_id;
     if quiet && section.is_none() && known.is_none() {
         return None;
     }
@@ -256,14 +257,14 @@ fn task_note(
     };
     let mut keep = |name: &str, value: Option<Value>| match value {
         Some(value) => drop(map.insert(name.into(), value)),
-        None => drop(map.shift_remove(name)),
+        None => map.retain(|key, _| key != name),
     };
     keep(
         "attempts",
         (node.attempts > 0).then(|| node.attempts.into()),
     );
     keep("error", node.error.as_deref().map(Value::from));
-    keep("phase", (!told).then(|| phase.into()));
+    keep("phase", (!phase_in_id).then(|| phase.into()));
     keep("section", section.map(Value::from));
     if node.started_at.is_none() {
         keep("started_at", None);

@@ -1,6 +1,8 @@
 //! `docs/openapi.json`, made from the table of routes and the shapes of bodies.
 
-use super::routes::{Access, Answer, BodyShape, Method, Operation, ROUTES, Route};
+use super::routes::{
+    ApiRoute, BodyShape, HttpMethod, Operation, ROUTES, ResponseContent, RouteAccess,
+};
 use super::{ErrorBody, EventBody, Health};
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
@@ -112,7 +114,7 @@ pub fn openapi_text() -> String {
 }
 
 fn operation_object(
-    route: &Route,
+    route: &ApiRoute,
     sent: &mut SchemaGenerator,
     read: &mut SchemaGenerator,
 ) -> Value {
@@ -142,13 +144,13 @@ fn operation_object(
             "content": { "application/json": { "schema": schema(body, read) } },
         });
     }
-    if route.access == Access::Open {
+    if route.access == RouteAccess::Open {
         operation["security"] = json!([]);
     }
     operation
 }
 
-fn operation_parameters(route: &Route) -> Vec<Value> {
+fn operation_parameters(route: &ApiRoute) -> Vec<Value> {
     let mut all: Vec<Value> = Vec::new();
     let names = route.path.split('{').skip(1);
     for name in names.filter_map(|part| part.split('}').next()) {
@@ -167,7 +169,7 @@ fn operation_parameters(route: &Route) -> Vec<Value> {
             "description": query.about, "schema": { "type": kind },
         }));
     }
-    if matches!(route.answer, Answer::Events) {
+    if matches!(route.answer, ResponseContent::Events) {
         all.push(json!({
             "name": "Last-Event-ID", "in": "header", "required": false,
             "description": "The last event that was seen; everything behind it follows.",
@@ -178,14 +180,14 @@ fn operation_parameters(route: &Route) -> Vec<Value> {
         route.operation,
         Operation::SignIn | Operation::SignOut | Operation::TryPermissionRule
     );
-    if route.method != Method::Get && changes {
+    if route.method != HttpMethod::Get && changes {
         all.push(json!({
             "name": "Idempotency-Key", "in": "header", "required": false,
             "description": "The same key again gets the response of the first time, and nothing is done twice. With another content it is refused as `request_reused`.",
             "schema": { "type": "string", "maxLength": 100 },
         }));
     }
-    if route.method != Method::Get && route.access == Access::Person {
+    if route.method != HttpMethod::Get && route.access == RouteAccess::Person {
         all.push(json!({
             "name": "If-Match", "in": "header", "required": false,
             "description": "The `version` of the task or the state file that was looked at; when it moved on since, nothing is done and 409 `changed` is answered.",
@@ -195,20 +197,20 @@ fn operation_parameters(route: &Route) -> Vec<Value> {
     all
 }
 
-fn operation_responses(route: &Route, sent: &mut SchemaGenerator) -> Value {
+fn operation_responses(route: &ApiRoute, sent: &mut SchemaGenerator) -> Value {
     let content = match route.answer {
-        Answer::Json(shape) => {
+        ResponseContent::Json(shape) => {
             Some(json!({ "application/json": { "schema": schema(shape, sent) } }))
         }
-        Answer::Text => Some(json!({ "text/plain": { "schema": { "type": "string" } } })),
-        Answer::Bytes => Some(json!({ "application/octet-stream": {} })),
-        Answer::Zip => Some(json!({ "application/zip": {} })),
-        Answer::Events => {
+        ResponseContent::Text => Some(json!({ "text/plain": { "schema": { "type": "string" } } })),
+        ResponseContent::Bytes => Some(json!({ "application/octet-stream": {} })),
+        ResponseContent::Zip => Some(json!({ "application/zip": {} })),
+        ResponseContent::Events => {
             // The schema is of the `data:` of each event.
             let body = sent.subschema_for::<EventBody>();
             Some(json!({ "text/event-stream": { "schema": { "type": "string" }, "x-data": body } }))
         }
-        Answer::Empty => None,
+        ResponseContent::Empty => None,
     };
     let mut success = json!({ "description": "Done." });
     if let Some(content) = content {
@@ -245,7 +247,7 @@ fn operation_responses(route: &Route, sent: &mut SchemaGenerator) -> Value {
         "503",
         "The server starts, drains or has too many connections.",
     );
-    if route.access != Access::Open || route.operation == Operation::SignIn {
+    if route.access != RouteAccess::Open || route.operation == Operation::SignIn {
         fails("401", "Without a token, or with a wrong one.");
     }
     // Who is named by its path, by its token, or by its body.
@@ -254,21 +256,21 @@ fn operation_responses(route: &Route, sent: &mut SchemaGenerator) -> Value {
         Operation::PermitTools | Operation::DenyTools | Operation::CreateTask
     );
     let names = route.path.contains('{') || named;
-    if names || route.access == Access::Agent {
+    if names || route.access == RouteAccess::Agent {
         fails("404", "There is none.");
     }
-    if route.body.is_some() || route.access == Access::Person {
+    if route.body.is_some() || route.access == RouteAccess::Person {
         fails("409", "A rule refuses; nothing changed.");
         fails("413", "The body is too big.");
         fails("415", "The body is no JSON.");
     }
-    if matches!(route.answer, Answer::Events) {
+    if matches!(route.answer, ResponseContent::Events) {
         fails(
             "410",
             "The event is older than what is kept; `oldest` is the first that is.",
         );
     }
-    if matches!(route.answer, Answer::Zip) {
+    if matches!(route.answer, ResponseContent::Zip) {
         fails("413", "The files are too big for one ZIP.");
     }
     if route.operation == Operation::Ready {

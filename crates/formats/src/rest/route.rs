@@ -12,7 +12,7 @@ use std::marker::PhantomData;
 named! {
     /// The HTTP method of a route.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub enum Method {
+    pub enum HttpMethod {
         Get = "GET",
         Post = "POST",
         Patch = "PATCH",
@@ -23,7 +23,7 @@ named! {
 named! {
     /// The callers that a route allows.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub enum Access {
+    pub enum RouteAccess {
         /// Everybody, without a token.
         Open = "open",
         /// Every caller with a token, agents too.
@@ -61,7 +61,7 @@ impl BodyShape {
 
 /// The body of a successful response.
 #[derive(Debug, Clone, Copy)]
-pub enum Answer {
+pub enum ResponseContent {
     /// JSON of this shape.
     Json(BodyShape),
     /// Plain text.
@@ -78,7 +78,7 @@ pub enum Answer {
 
 /// A parameter behind the question mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Query {
+pub struct QueryParameter {
     /// Its name.
     pub name: &'static str,
     /// Purpose of the parameter.
@@ -102,12 +102,13 @@ impl QueryValue for i64 {
 /// The query parameters of a route.
 pub trait RouteQuery {
     /// The parameters, in order.
-    const PARAMETERS: &'static [Query];
+    const PARAMETERS: &'static [QueryParameter];
     /// Returns the values that are set, by name.
     fn pairs(&self) -> Vec<(&'static str, String)>;
 }
 
-/// Declares the query parameters of a route: a type for clients, and the rows of the OpenAPI document.
+/// Declares the query parameters of a route: a type for clients, and the rows of the OpenAPI
+/// document.
 macro_rules! route_query {
     ($(#[$doc:meta])* $name:ident { $($field:ident: $type:ty = $word:literal $about:expr,)+ }) => {
         $(#[$doc])*
@@ -115,8 +116,8 @@ macro_rules! route_query {
         pub struct $name { $(pub $field: Option<$type>,)+ }
 
         impl RouteQuery for $name {
-            const PARAMETERS: &'static [Query] = &[$(
-                Query { name: $word, about: $about, number: <$type as QueryValue>::NUMBER },
+            const PARAMETERS: &'static [QueryParameter] = &[$(
+                QueryParameter { name: $word, about: $about, number: <$type as QueryValue>::NUMBER },
             )+];
 
             fn pairs(&self) -> Vec<(&'static str, String)> {
@@ -131,33 +132,33 @@ pub(super) use route_query;
 
 /// One thing the server does.
 #[derive(Debug, Clone, Copy)]
-pub struct Route {
+pub struct ApiRoute {
     /// Its name for programs.
     pub operation: super::routes::Operation,
-    pub method: Method,
+    pub method: HttpMethod,
     /// Path, with parameters in braces.
     pub path: &'static str,
-    pub access: Access,
+    pub access: RouteAccess,
     /// Parameters of the query.
-    pub query: &'static [Query],
+    pub query: &'static [QueryParameter],
     /// The shape of the body, where there is one.
     pub body: Option<BodyShape>,
     /// The status of a success.
     pub status: u16,
-    pub answer: Answer,
+    pub answer: ResponseContent,
     /// Summary for people.
     pub summary: &'static str,
 }
 
 /// The answer of a route that is no JSON: its bytes.
 #[derive(Debug)]
-pub enum RawAnswer {}
+pub enum RawResponse {}
 
 /// A request of a route. It has no `Debug`: a body may be a secret.
 #[derive(Clone)]
 pub struct RouteRequest {
     /// The route.
-    pub route: &'static Route,
+    pub route: &'static ApiRoute,
     /// Path and query, percent-encoded.
     pub path: String,
     /// The JSON body.
@@ -174,7 +175,7 @@ pub struct TypedRequest<T> {
 
 impl<T> TypedRequest<T> {
     /// Creates a request, with values for the parameters of the path in their order.
-    pub(super) fn new(route: &'static Route, parameters: &[&str]) -> Self {
+    pub(super) fn new(route: &'static ApiRoute, parameters: &[&str]) -> Self {
         let mut values = parameters.iter();
         let segments = route.path.split('/').map(|segment| match segment {
             part if part.starts_with('{') => encode_segment(values.next().unwrap_or(&"")),
@@ -281,7 +282,7 @@ mod tests {
             "/api/tasks?q=a%26b&archived=true"
         );
         let submit = submit_task("t").request;
-        assert_eq!(submit.route.method, Method::Post);
+        assert_eq!(submit.route.method, HttpMethod::Post);
         assert_eq!(submit.body, serde_json::to_value(Nothing {}).ok());
     }
 }

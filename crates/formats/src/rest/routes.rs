@@ -1,5 +1,5 @@
-//! The table of routes, which the server serves, `docs/openapi.json` describes and the tests call, and the requests of
-//! clients.
+//! The table of routes, which the server serves, `docs/openapi.json` describes and the tests call,
+//! and the requests of clients.
 
 pub use super::route::*;
 
@@ -109,10 +109,10 @@ macro_rules! body_shape {
 /// Content of a response of a route.
 macro_rules! answer {
     (Json($shape:ty)) => {
-        Answer::Json(BodyShape::of::<$shape>(stringify!($shape)))
+        ResponseContent::Json(BodyShape::of::<$shape>(stringify!($shape)))
     };
     ($answer:ident) => {
-        Answer::$answer
+        ResponseContent::$answer
     };
 }
 
@@ -125,7 +125,7 @@ macro_rules! answer_type {
         ()
     };
     ($raw:ident) => {
-        RawAnswer
+        RawResponse
     };
 }
 
@@ -166,11 +166,11 @@ macro_rules! routes {
         }
 
         /// Every route there is, in the order of `Operation`.
-        pub static ROUTES: [Route; Operation::ALL.len()] = [$(Route {
+        pub static ROUTES: [ApiRoute; Operation::ALL.len()] = [$(ApiRoute {
             operation: Operation::$operation,
-            method: Method::$method,
+            method: HttpMethod::$method,
             path: $path,
-            access: Access::$access,
+            access: RouteAccess::$access,
             query: query_parameters!($input),
             body: body_shape!($input),
             status: $status,
@@ -180,7 +180,7 @@ macro_rules! routes {
 
         impl Operation {
             /// Returns the route.
-            pub fn route(self) -> &'static Route {
+            pub fn route(self) -> &'static ApiRoute {
                 &ROUTES[self as usize]
             }
         }

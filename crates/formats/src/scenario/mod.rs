@@ -172,8 +172,8 @@ pub enum ScenarioStep {
     /// Ends its turn and waits for a message: any (`""`), or one with this name, such as
     /// `REVIEW_APPROVED`.
     Wait(String),
-    /// Ends its turn and waits for a message like [`Step::Wait`]; whenever one named in `on`
-    /// arrives first, runs `steps` and waits again.
+    /// Ends its turn and waits for a message like [`ScenarioStep::Wait`]; whenever one named in
+    /// `on` arrives first, runs `steps` and waits again.
     Loop {
         /// Messages on which `steps` run.
         on: Vec<String>,
@@ -248,12 +248,12 @@ impl Scenario {
     /// Parses the text of a scenario file.
     pub fn parse(text: &str) -> Result<Self, ScenarioError> {
         toml::from_str(text).map_err(|error| {
-            let told = error.to_string();
+            let message = error.to_string();
             // The parser's message for a step with several keys, or none, does not say how to fix
             // it.
-            let problem = match told.split_once("wanted exactly 1 element") {
+            let problem = match message.split_once("wanted exactly 1 element") {
                 Some((place, _)) => format!("{place}a step has one key; begin each with [[step]]"),
-                None => told.trim_end().to_owned(),
+                None => message.trim_end().to_owned(),
             };
             ScenarioError { problem }
         })

@@ -19,7 +19,7 @@ use crate::finding::Severity;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FieldOwner {
     Task(usize),
-    /// The tasks of one header, as an index into [`Built::sets`].
+    /// The tasks of one header, as an index into [`UnresolvedPlan::sets`].
     Tasks(usize),
     Group(usize),
     Phase(u32),
@@ -293,7 +293,7 @@ fn build_task(
         title = kept;
     }
     // `T2` alone may count tasks as well as phases.
-    let told = phase_of_id(id.as_str()).filter(|_| id.as_str().contains(['.', '-']));
+    let id_phase = phase_of_id(id.as_str()).filter(|_| id.as_str().contains(['.', '-']));
     let stated = met
         .iter()
         .find_map(|at| survey.candidates[*at].named.stated);
@@ -303,23 +303,31 @@ fn build_task(
     let phase = stated.or(around);
     let number = phase
         .map(|phase| phase.whole)
-        .or(told)
+        .or(id_phase)
         .or(id.first_number())
         .unwrap_or(0);
     let mut note = |code: PlanFindingCode, message: InPlan| {
         findings.push(PlanFinding::new(code, one.line, message).with_path([id.clone()]));
     };
-    match (stated, told, around) {
-        (Some(stated), Some(told), _) if stated.whole != told => {
+    match (stated, id_phase, around) {
+        (Some(stated), Some(id_phase), _) if stated.whole != id_phase => {
             let stated = stated.whole;
             let id = id.to_string();
-            let message = InPlan::OtherPhase { id, stated, told };
+            let message = InPlan::OtherPhase {
+                id,
+                stated,
+                id_phase,
+            };
             note(PlanFindingCode::WrongPhase, message);
         }
-        (None, Some(told), Some(around)) if around.whole != told => {
+        (None, Some(id_phase), Some(around)) if around.whole != id_phase => {
             let around = around.whole;
             let id = id.to_string();
-            let message = InPlan::PhaseAbove { id, around, told };
+            let message = InPlan::PhaseAbove {
+                id,
+                around,
+                id_phase,
+            };
             note(PlanFindingCode::PhaseMismatch, message);
         }
         _ => {}

@@ -265,12 +265,12 @@ fn skip_numbering(text: &str) -> Option<&str> {
         None => return None,
     };
     let next = after.trim_start();
-    let told = || {
+    let names_something = || {
         let bare = next.trim_start_matches(['*', '_', '`']);
         phase_prefix(bare).is_some()
             || id_certainty(leading_id(bare)).is_some_and(|it| it != IdCertainty::Number)
     };
-    (next.len() < after.len() && (next.starts_with('[') || told())).then_some(next)
+    (next.len() < after.len() && (next.starts_with('[') || names_something())).then_some(next)
 }
 
 fn parse_content(text: &str, offset: usize, emphasis: bool, boxed: bool) -> HeadContent<'_> {

@@ -106,12 +106,12 @@ pub(crate) fn phase_of_id(text: &str) -> Option<u32> {
     let letters = text.bytes().take_while(u8::is_ascii_alphabetic).count();
     let (number, length) = leading_number(&text[letters..])?;
     let rest = &text[letters + length..];
-    let told = match &text[..letters] {
+    let counts_phases = match &text[..letters] {
         "T" => length < 3,
         "P" | "M" => rest.starts_with(['-', '.']),
         _ => false,
     };
-    told.then_some(number)
+    counts_phases.then_some(number)
 }
 
 /// Returns the id at the start of a longer text: `T1.1: title`.

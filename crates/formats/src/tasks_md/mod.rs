@@ -1,9 +1,9 @@
 //! `TASKS.md`: the list of tasks that an orchestration runs, and its one-line protocol.
 //!
-//! [`parse`] reads a file and never fails: problems are returned as findings beside everything that
-//! could be read. [`set_tick`] and [`set_ticks`] change tick boxes and nothing else. [`wire`] holds
-//! the lines that resolver, executor and main agent exchange. The format is described for users in
-//! `docs/formats/tasks-md.md`.
+//! [`parse_plan`] reads a file and never fails: problems are returned as findings beside everything
+//! that could be read. [`set_tick`] and [`set_ticks`] change tick boxes and nothing else. [`wire`]
+//! holds the lines that resolver, executor and main agent exchange. The format is described for
+//! users in `docs/formats/tasks-md.md`.
 
 mod asides;
 mod blocks;

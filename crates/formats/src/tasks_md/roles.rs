@@ -126,13 +126,13 @@ fn parts_in_tables(all: &[TaskCandidate<'_>], roles: &mut [CandidateRole]) {
         };
         let (id, group) = (one.named.names.first(), all[above].named.names.first());
         let part = continues_id(id, group, '.') || continues_id(id, group, '-');
-        let told = match one.named.shape {
+        let is_marked = match one.named.shape {
             IdCertainty::Number => part && !lettered,
             IdCertainty::Strong | IdCertainty::Loose => {
                 part && one.mark.is_some() || stories.contains(&one.block)
             }
         };
-        if told && !one.aside {
+        if is_marked && !one.aside {
             roles[at] = CandidateRole::Task;
             roles[above] = CandidateRole::Group;
         }
@@ -601,10 +601,10 @@ fn decide_rows(all: &[TaskCandidate<'_>], roles: &mut [CandidateRole]) {
                 .flat_map(|cells| &cells.fields)
                 .any(|(field, _)| *field == wanted)
         };
-        let told = one.mark.is_some() || field(PlanField::Needs) || field(PlanField::Assignee);
+        let has_field = one.mark.is_some() || field(PlanField::Needs) || field(PlanField::Assignee);
         let task = match one.named.shape {
-            IdCertainty::Strong => told || !any,
-            IdCertainty::Loose => !strong && told,
+            IdCertainty::Strong => has_field || !any,
+            IdCertainty::Loose => !strong && has_field,
             IdCertainty::Number => !strong && !any && one.mark.is_some(),
         };
         // Beside tasks with boxes a table usually repeats tasks.

@@ -384,10 +384,10 @@ impl<'a> Walk<'a> {
 
     /// Returns the phase around a header: the one its id states, if that is open, else the nearest.
     fn phase_of(&self, names: &head::HeaderIds<'_>) -> Option<PhaseNumber> {
-        let told = phase_of_id(names.first());
+        let stated = phase_of_id(names.first());
         let mut open = self.open_phases.iter().rev().map(|(number, ..)| *number);
         let nearest = open.clone().next();
-        open.find(|number| Some(number.whole) == told).or(nearest)
+        open.find(|number| Some(number.whole) == stated).or(nearest)
     }
 
     fn is_phase(&self, word: PhaseWord, level: u8) -> bool {

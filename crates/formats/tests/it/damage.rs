@@ -23,7 +23,8 @@ const FLIP_STRIDE: usize = 31;
 
 /// What a finding without a repair may be: only a person can tell what was meant.
 const UNREPAIRABLE: [&str; 17] = [
-    // A key that stands twice, in any kind: the last one counts, and both stay for a person to look at.
+    // A key that stands twice, in any kind: the last one counts, and both stay for a person to look
+    // at.
     "duplicate_key",
     // A score or a metric outside its range: which number was meant?
     "thinking out_of_range",
@@ -33,7 +34,8 @@ const UNREPAIRABLE: [&str; 17] = [
     "thinking missing_field",
     // Stages out of order, a completed stage without its time: which of the two is wrong?
     "thinking rule_broken",
-    // Step numbers twice, dependencies that are missing or circular, a step begun too early, a task that is over.
+    // Step numbers twice, dependencies that are missing or circular, a step begun too early, a task
+    // that is over.
     "task-state rule_broken",
     // Two entries of one task: both may hold something the other has not.
     "task-history duplicate_id",
@@ -47,7 +49,8 @@ const UNREPAIRABLE: [&str; 17] = [
     "orchestrate newer_version",
     // An older name of a phase, left for whoever looks for it.
     "develop older_name",
-    // A word for the phase that nobody knows, and a list of other things than ids: both are kept, and a person is asked.
+    // A word for the phase that nobody knows, and a list of other things than ids: both are kept,
+    // and a person is asked.
     "orchestrate unknown_phase",
     "orchestrate bad_id",
     // An older version, brought up to date by the first change.
@@ -164,7 +167,8 @@ where
     for name in names {
         let document = golden::load(name);
         let sound = F::read_state(&document).unwrap();
-        // Of a file that is odd from the start a schema cannot tell whether another state is damage.
+        // Of a file that is odd from the start a schema cannot tell whether another state is
+        // damage.
         let judged = golden::is_legal::<F>(document.value()).then_some(&sound);
         let mut case = |what: &str, bytes: &[u8], sound: Option<&ReadResult<F::State>>| {
             cases += 1;
@@ -245,7 +249,8 @@ where
     harmless.len() + ruined.len()
 }
 
-/// One damaged file. `sound` is given where the damage must be found, or make no difference, or be no damage.
+/// One damaged file. `sound` is given where the damage must be found, or make no difference, or be
+/// no damage.
 fn check<F: StateFormat>(bytes: &[u8], sound: Option<&ReadResult<F::State>>) -> Result<(), String>
 where
     F::State: PartialEq + Debug,

@@ -1,4 +1,5 @@
-//! The families of `.claude/orchestrate-state.json` that are about, one test for each row of what they look like.
+//! The families of `.claude/orchestrate-state.json` that are about, one test for each row of what
+//! they look like.
 
 use crate::golden;
 use bowline_formats::StateFormat as _;

@@ -1,4 +1,5 @@
-//! What every golden file has to stand: read, validate, come back unchanged, and change in one field only.
+//! What every golden file has to stand: read, validate, come back unchanged, and change in one
+//! field only.
 
 use bowline_formats::StateFormat;
 use bowline_formats::document_reader::put_value;
@@ -48,7 +49,8 @@ pub(crate) fn is_valid(kind: &str, value: &Value) -> bool {
     validator(kind).is_valid(value)
 }
 
-/// Whether a value is what the schema of a file's kind says; the schema is compiled once per thread.
+/// Whether a value is what the schema of a file's kind says; the schema is compiled once per
+/// thread.
 pub(crate) fn is_legal<F: StateFormat>(value: &Value) -> bool {
     thread_local! {
         static KNOWN: RefCell<HashMap<&'static str, jsonschema::Validator>> = RefCell::default();

@@ -1,4 +1,5 @@
-//! Tasks of other programs: every shape that is met, and the promise that the plan says what was meant.
+//! Tasks of other programs: every shape that is met, and the promise that the plan says what was
+//! meant.
 
 use bowline_formats::import::{
     BacklogFile, ImportError, ImportedPhase, ImportedTask, PlanImport, group_notes, import_backlog,

@@ -1,5 +1,5 @@
-//! The texts of jobs, effects and steps of runs as the store and the run journal keep them, and what
-//! is read from damaged ones.
+//! The texts of jobs, effects and steps of runs as the store and the run journal keep them, and
+//! what is read from damaged ones.
 //!
 //! `tests/stored/texts.jsonl` holds the texts of the program that came before, byte for byte.
 //! `tests/stored/damage.txt` lists for each place what is read when the key is absent or holds

@@ -54,7 +54,7 @@ pub trait CommitHistory {
 /// Decides if git may go on; `None` allows. `argument` is the first argument of the hook, `input`
 /// the text git sent it.
 pub fn judge_git(
-    belief: &RunTrust,
+    trust: &RunTrust,
     hook: GitHook,
     argument: Option<&str>,
     input: &str,
@@ -69,7 +69,7 @@ pub fn judge_git(
         GitHook::ReferenceTransaction if argument != Some("prepared") => return None,
         GitHook::ReferenceTransaction => FinishingAct::MoveBranch,
     };
-    let denial = decide_on_actions(belief, &[GatedAction::Finish { what }], &mut |_| false)?;
+    let denial = decide_on_actions(trust, &[GatedAction::Finish { what }], &mut |_| false)?;
     match hook {
         GitHook::PreCommit | GitHook::PreMergeCommit | GitHook::PrePush => Some(denial),
         GitHook::ReferenceTransaction => {
@@ -90,8 +90,8 @@ pub fn answer_git(
     input: impl Read,
 ) -> HookResponse {
     let judged = catch_unwind(AssertUnwindSafe(|| {
-        let belief = run_trust::assess_folder(folder);
-        if belief == RunTrust::Nothing || hook == GitHook::PrePush && is_dry_run_push() {
+        let trust = run_trust::assess_folder(folder);
+        if trust == RunTrust::Nothing || hook == GitHook::PrePush && is_dry_run_push() {
             return Ok(None);
         }
         let mut bytes = Vec::new();
@@ -104,10 +104,10 @@ pub fn answer_git(
             folder: folder.to_owned(),
         };
         let input = String::from_utf8_lossy(&bytes);
-        let denial = judge_git(&belief, hook, argument, &input, &history)
-            .or_else(|| judge_trees(&belief, hook, argument, &input, &history));
+        let denial = judge_git(&trust, hook, argument, &input, &history)
+            .or_else(|| judge_trees(&trust, hook, argument, &input, &history));
         Ok(denial.map(|denial| {
-            let seal = belief.path().and_then(read_seal);
+            let seal = trust.path().and_then(read_seal);
             denial.render_denial(None, Lang::from_environment(), seal.as_ref())
         }))
     }));
@@ -123,13 +123,13 @@ pub fn answer_git(
 /// Denies a branch a tree other than the tested one. Only in PR: commits before that are work in
 /// progress.
 fn judge_trees(
-    belief: &RunTrust,
+    trust: &RunTrust,
     hook: GitHook,
     argument: Option<&str>,
     input: &str,
     repository: &GitRepository,
 ) -> Option<GateDenial> {
-    let RunTrust::Run(believed) = belief else {
+    let RunTrust::Run(believed) = trust else {
         return None;
     };
     let lands: Vec<(&str, &str)> = match hook {

@@ -41,9 +41,9 @@ fn run(phase: DevelopPhase, open: &[Gate]) -> RunTrust {
     }))
 }
 
-fn held(belief: &RunTrust, line: &str) -> bool {
+fn held(trust: &RunTrust, line: &str) -> bool {
     let hook = GitHook::ReferenceTransaction;
-    judge_git(belief, hook, Some("prepared"), line, &Made).is_some()
+    judge_git(trust, hook, Some("prepared"), line, &Made).is_some()
 }
 
 #[test]

@@ -33,8 +33,8 @@ const RESUME: &str = "bowline develop resume";
 
 /// Renders the card for the run and the other state files seen from a folder; `None` if there are
 /// none.
-pub fn render_card(belief: &RunTrust, folder: &Path, lang: Lang) -> Option<String> {
-    let mut lines = match belief {
+pub fn render_card(trust: &RunTrust, folder: &Path, lang: Lang) -> Option<String> {
+    let mut lines = match trust {
         RunTrust::Nothing => Vec::new(),
         RunTrust::Run(believed) => run_lines(believed, lang),
         RunTrust::Missing { path, last } => {
@@ -52,7 +52,7 @@ pub fn render_card(belief: &RunTrust, folder: &Path, lang: Lang) -> Option<Strin
             ]
         }
     };
-    lines.extend(other_state_files::state_file_lines(belief, folder, lang));
+    lines.extend(other_state_files::state_file_lines(trust, folder, lang));
     if lines.is_empty() {
         return None;
     }
@@ -61,8 +61,8 @@ pub fn render_card(belief: &RunTrust, folder: &Path, lang: Lang) -> Option<Strin
 }
 
 /// Renders the one line that goes with every prompt while a run is open.
-pub(super) fn render_reminder(belief: &RunTrust, lang: Lang) -> Option<String> {
-    match belief {
+pub(super) fn render_reminder(trust: &RunTrust, lang: Lang) -> Option<String> {
+    match trust {
         RunTrust::Nothing => None,
         RunTrust::Run(believed) if believed.run.phase == DevelopPhase::Done => None,
         RunTrust::Run(believed) => {
@@ -76,13 +76,13 @@ pub(super) fn render_reminder(belief: &RunTrust, lang: Lang) -> Option<String> {
                 next.join(". ")
             ))
         }
-        RunTrust::Missing { .. } | RunTrust::Damaged { .. } => render_warning(belief, lang),
+        RunTrust::Missing { .. } | RunTrust::Damaged { .. } => render_warning(trust, lang),
     }
 }
 
 /// Renders the warning for an agent that has just damaged the state file.
-pub(super) fn render_warning(belief: &RunTrust, lang: Lang) -> Option<String> {
-    match belief {
+pub(super) fn render_warning(trust: &RunTrust, lang: Lang) -> Option<String> {
+    match trust {
         RunTrust::Nothing => None,
         RunTrust::Run(believed) if believed.distrusted.is_empty() => None,
         RunTrust::Run(believed) => {
@@ -128,7 +128,7 @@ fn run_lines(believed: &TrustedRun, lang: Lang) -> Vec<String> {
     }
     let latest = history.iter().rev().take(CHANGES_MAX).rev();
     let latest: Vec<String> = latest
-        .map(|(at, told)| render_transition(at, told))
+        .map(|(at, transition)| render_transition(at, transition))
         .collect();
     if !latest.is_empty() {
         let changes = latest.join("; ");
@@ -150,8 +150,12 @@ fn run_lines(believed: &TrustedRun, lang: Lang) -> Vec<String> {
 /// Renders the times of start and last change. The journal's times are UTC; the file's times are
 /// local and without a zone, and are used only without a journal.
 fn render_times(run: &DevelopRunState, history: &[(String, Transition)], lang: Lang) -> String {
-    let begins = |told: &Transition| ["START", "ADOPT"].contains(&told.trigger.as_str());
-    let began = history.iter().rev().find(|(_, told)| begins(told));
+    let begins =
+        |transition: &Transition| ["START", "ADOPT"].contains(&transition.trigger.as_str());
+    let began = history
+        .iter()
+        .rev()
+        .find(|(_, transition)| begins(transition));
     let (began, moved, utc) = match (began, history.last()) {
         (Some((began, _)), Some((moved, _))) => (began.clone(), moved.clone(), true),
         (_, _) => (
@@ -160,13 +164,13 @@ fn render_times(run: &DevelopRunState, history: &[(String, Transition)], lang: L
             false,
         ),
     };
-    let told = Card::When {
+    let card = Card::When {
         began,
         moved,
         utc,
         strategy: run.strategy.map(|it| it.name()),
     };
-    told.say(lang)
+    card.say(lang)
 }
 
 /// Renders the next command for an agent. A command that only a person may give, the agent can only
@@ -224,12 +228,12 @@ fn render_checkpoints(run: &DevelopRunState, lang: Lang) -> String {
         .filter(|known| known.status != CheckpointStatus::Passed);
     let named: Vec<String> = open.take(CHECKPOINTS_MAX).map(one).collect();
     let named = named.join(", ");
-    let told = Card::Passed {
+    let card = Card::Passed {
         passed,
         total,
         open: named,
     };
-    told.say(lang)
+    card.say(lang)
 }
 
 fn closed_gate_lines(run: &DevelopRunState, lang: Lang) -> Vec<String> {
@@ -258,13 +262,18 @@ fn read_transitions(path: &Path) -> Vec<(String, Transition)> {
 }
 
 /// Renders a transition in a few words: entity, from, to, time.
-fn render_transition(at: &str, told: &Transition) -> String {
-    let fact = |name: &str| told.metadata.get(name).and_then(|value| value.as_str());
+fn render_transition(at: &str, transition: &Transition) -> String {
+    let fact = |name: &str| {
+        transition
+            .metadata
+            .get(name)
+            .and_then(|value| value.as_str())
+    };
     let named = fact("gate").or_else(|| fact("checkpoint"));
     let name = named.map_or_else(String::new, |name| format!(" {}", shorten_text(name)));
-    let from = told.from.as_deref();
+    let from = transition.from.as_deref();
     let from = from.map_or_else(String::new, |from| format!("{from} -> "));
-    format!("{}{name} {from}{} ({at})", told.entity, told.to)
+    format!("{}{name} {from}{} ({at})", transition.entity, transition.to)
 }
 
 /// Returns the sentence for the next step.

@@ -152,30 +152,30 @@ fn decide_answer(
     if event != HookEvent::PreToolUse && registered.is_shadowed(&folder) {
         return Ok(HookResponse::silent());
     }
-    let mut belief = run_trust::assess_folder(&folder);
-    if belief == RunTrust::Nothing
+    let mut trust = run_trust::assess_folder(&folder);
+    if trust == RunTrust::Nothing
         && let Some(project) = project_folder().filter(|it| *it != folder)
     {
-        belief = run_trust::assess_folder(&project);
+        trust = run_trust::assess_folder(&project);
     }
     let lang = Lang::from_environment();
     Ok(match event {
-        HookEvent::PreToolUse => decide_tool_call(&call, &folder, &belief, lang),
+        HookEvent::PreToolUse => decide_tool_call(&call, &folder, &trust, lang),
         HookEvent::SessionStart | HookEvent::SubagentStart => {
-            match render_card(&belief, &folder, lang) {
+            match render_card(&trust, &folder, lang) {
                 Some(card) => HookResponse::add_context(event, &card),
                 None => HookResponse::silent(),
             }
         }
-        HookEvent::UserPromptSubmit => match card::render_reminder(&belief, lang) {
+        HookEvent::UserPromptSubmit => match card::render_reminder(&trust, lang) {
             Some(words) => HookResponse::add_context(event, &words),
             None => HookResponse::silent(),
         },
-        HookEvent::PostToolUse => match card::render_warning(&belief, lang) {
+        HookEvent::PostToolUse => match card::render_warning(&trust, lang) {
             Some(words) => HookResponse::add_context(event, &words),
             None => HookResponse::silent(),
         },
-        HookEvent::Stop => stop::answer_stop(&message, &belief, lang),
+        HookEvent::Stop => stop::answer_stop(&message, &trust, lang),
         // After a compaction the card is shown again by the start of the session.
         HookEvent::PreCompact => HookResponse::silent(),
     })
@@ -187,29 +187,29 @@ fn project_folder() -> Option<PathBuf> {
         .map(PathBuf::from)
 }
 
-fn decide_tool_call(call: &ToolCall, folder: &Path, belief: &RunTrust, lang: Lang) -> HookResponse {
-    let deeds = side_effects_of(call, folder, &HostEnvironment);
-    let place = belief.path().map(WorkspacePaths::for_run_file);
+fn decide_tool_call(call: &ToolCall, folder: &Path, trust: &RunTrust, lang: Lang) -> HookResponse {
+    let effects = side_effects_of(call, folder, &HostEnvironment);
+    let place = trust.path().map(WorkspacePaths::for_run_file);
     let own = place.as_ref().map_or_else(
-        || always_gated_actions(&deeds),
-        |it| gated_actions_in(&deeds, it),
+        || always_gated_actions(&effects),
+        |it| gated_actions_in(&effects, it),
     );
-    let refused = denial_text(belief, place.as_ref(), &own, call, lang);
+    let refused = denial_text(trust, place.as_ref(), &own, call, lang);
     refused
-        .or_else(|| denial_in_other_workspace(&deeds, place.as_ref(), call, lang))
+        .or_else(|| denial_in_other_workspace(&effects, place.as_ref(), call, lang))
         .map_or_else(HookResponse::silent, HookResponse::deny)
 }
 
 /// Applies the gates of runs in other workspaces that the call writes into.
 fn denial_in_other_workspace(
-    deeds: &[SideEffect],
+    effects: &[SideEffect],
     own: Option<&WorkspacePaths>,
     call: &ToolCall,
     lang: Lang,
 ) -> Option<String> {
     let mut folders: Vec<PathBuf> = Vec::new();
-    for deed in deeds {
-        let path = match deed {
+    for effect in effects {
+        let path = match effect {
             SideEffect::Write {
                 path: Some(path), ..
             }
@@ -241,23 +241,23 @@ fn denial_in_other_workspace(
         }
     }
     folders.into_iter().find_map(|folder| {
-        let belief = run_trust::assess_folder(&folder);
-        let place = WorkspacePaths::for_run_file(belief.path()?);
-        let found = gated_actions_in_other_workspace(deeds, &place);
-        denial_text(&belief, Some(&place), &found, call, lang)
+        let trust = run_trust::assess_folder(&folder);
+        let place = WorkspacePaths::for_run_file(trust.path()?);
+        let found = gated_actions_in_other_workspace(effects, &place);
+        denial_text(&trust, Some(&place), &found, call, lang)
     })
 }
 
 /// Returns the text of a run's denial of a call; `None` allows the call.
 fn denial_text(
-    belief: &RunTrust,
+    trust: &RunTrust,
     place: Option<&WorkspacePaths>,
     found: &[GatedAction],
     call: &ToolCall,
     lang: Lang,
 ) -> Option<String> {
     let mut ignored = |path: &Path| place.is_some_and(|place| is_ignored(place.root(), path));
-    let denial = decide_on_actions(belief, found, &mut ignored)?;
+    let denial = decide_on_actions(trust, found, &mut ignored)?;
     let command = match call {
         ToolCall::Shell { command, .. } => Some(command.as_str()),
         ToolCall::Write { .. }
@@ -265,9 +265,9 @@ fn denial_text(
         | ToolCall::Hidden { .. }
         | ToolCall::Other => None,
     };
-    let seal = belief.path().and_then(advice::read_seal);
+    let seal = trust.path().and_then(advice::read_seal);
     let mut text = denial.render_denial(command, lang, seal.as_ref());
-    if let RunTrust::Run(believed) = belief
+    if let RunTrust::Run(believed) = trust
         && !believed.distrusted.is_empty()
     {
         let what = believed.distrusted.join(", ");

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// Renders a line for each file that exists.
-pub(super) fn state_file_lines(belief: &RunTrust, folder: &Path, lang: Lang) -> Vec<String> {
-    let root = match belief {
+pub(super) fn state_file_lines(trust: &RunTrust, folder: &Path, lang: Lang) -> Vec<String> {
+    let root = match trust {
         RunTrust::Run(believed) => Some(locate::root_of(&believed.path).to_owned()),
         RunTrust::Missing { path, .. } | RunTrust::Damaged { path, .. } => {
             Some(locate::root_of(path).to_owned())

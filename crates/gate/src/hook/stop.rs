@@ -21,8 +21,8 @@ pub const STOPS_HELD_PER_SESSION_MAX: u64 = 30;
 const COUNT_NAME: &str = "stops.json";
 
 /// Decides if the agent may stop.
-pub(super) fn answer_stop(message: &HookMessage, belief: &RunTrust, lang: Lang) -> HookResponse {
-    let RunTrust::Run(believed) = belief else {
+pub(super) fn answer_stop(message: &HookMessage, trust: &RunTrust, lang: Lang) -> HookResponse {
+    let RunTrust::Run(believed) = trust else {
         return HookResponse::silent();
     };
     // A run kept by another program could not end the checkpoint by our commands.
@@ -48,13 +48,13 @@ pub(super) fn answer_stop(message: &HookMessage, belief: &RunTrust, lang: Lang) 
         .first()
         .map_or_else(|| "bowline develop resume".to_owned(), |it| it.command());
     let (id, attempt) = (quote_for_shell(id), checkpoint.iteration);
-    let told = Card::StopTo {
+    let card = Card::StopTo {
         id,
         attempt,
         max: ATTEMPTS_MAX,
         next,
     };
-    HookResponse::keep_working(&told.say(lang))
+    HookResponse::keep_working(&card.say(lang))
 }
 
 /// Counts one more denied stop; `false` when a bound is reached.

@@ -95,7 +95,7 @@ fn walk_git(walker: &mut ShellWalker<'_>, arguments: &[String], environment: &Co
     programs_in_environment(walker, environment);
     let mut folder: Option<String> = None;
     let names = ["GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR"];
-    let mut told = names.iter().any(|it| {
+    let mut repository_chosen = names.iter().any(|it| {
         let own = environment.iter().any(|(name, _)| name == it);
         own || walker.variables.contains_key(*it)
             || walker.around.environment_variable(it).is_some()
@@ -110,7 +110,7 @@ fn walk_git(walker: &mut ShellWalker<'_>, arguments: &[String], environment: &Co
             break;
         }
         rest = after;
-        told |= first.starts_with("--git-dir") || first.starts_with("--work-tree");
+        repository_chosen |= first.starts_with("--git-dir") || first.starts_with("--work-tree");
         if VALUED.contains(&first.as_str()) {
             let value = after.first().cloned().unwrap_or_default();
             rest = after.get(1..).unwrap_or_default();
@@ -136,7 +136,7 @@ fn walk_git(walker: &mut ShellWalker<'_>, arguments: &[String], environment: &Co
     if let Some((command, arguments)) = rest.split_first() {
         let call = GitCall {
             folder,
-            repository_chosen: told,
+            repository_chosen,
             arguments,
         };
         walk_subcommand(walker, command, &call, environment);
@@ -484,7 +484,7 @@ fn apply_writes_files(arguments: &[String]) -> bool {
         "-p",
         "-C",
     ];
-    let (mut shows, mut cached, mut told) = (false, false, false);
+    let (mut shows, mut cached, mut apply_given) = (false, false, false);
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         match argument.as_str() {
@@ -492,7 +492,7 @@ fn apply_writes_files(arguments: &[String]) -> bool {
             "--check" | "--stat" | "--numstat" | "--summary" => shows = true,
             "--cached" => cached = true,
             // Git accepts abbreviated options, and the last one of each counts.
-            other if other.starts_with("--ap") || other.starts_with("--no-") => told = true,
+            other if other.starts_with("--ap") || other.starts_with("--no-") => apply_given = true,
             valued if VALUED.contains(&valued) => {
                 rest.next();
             }
@@ -500,7 +500,7 @@ fn apply_writes_files(arguments: &[String]) -> bool {
         }
     }
     let undone = arguments.iter().any(|it| it.starts_with("--no-c"));
-    (undone || !cached) && (told || !shows)
+    (undone || !cached) && (apply_given || !shows)
 }
 
 /// Returns a path relative to the folder that git works in.

@@ -42,10 +42,10 @@ pub(super) fn walk_host_client(
         // The repository may be named explicitly.
         let named =
             |it: &&str| it.starts_with("-R") || it.starts_with("--rep") || it.contains("://");
-        let told = words.iter().any(named)
+        let repository_chosen = words.iter().any(named)
             || walker.variables.contains_key("GH_REPO")
             || walker.around.environment_variable("GH_REPO").is_some();
-        let folder = (!told).then_some(".");
+        let folder = (!repository_chosen).then_some(".");
         walker.add_finish_in(folder, format!("{name} {noun} {verb}"));
     }
     match words.as_slice() {

@@ -99,6 +99,6 @@ impl ShellWalker<'_> {
     pub(super) fn found_since(&self, count: usize) -> bool {
         self.side_effects[count.min(self.side_effects.len())..]
             .iter()
-            .any(|deed| !matches!(deed, SideEffect::Touch { .. }))
+            .any(|effect| !matches!(effect, SideEffect::Touch { .. }))
     }
 }

@@ -84,8 +84,8 @@ pub fn find_side_effects(
         walker.walk_script(&script);
     }
     if walker.grafted {
-        for deed in &mut walker.side_effects {
-            if let SideEffect::Finish { place, .. } = deed {
+        for effect in &mut walker.side_effects {
+            if let SideEffect::Finish { place, .. } = effect {
                 *place = None;
             }
         }
@@ -124,14 +124,14 @@ impl<'a> ShellWalker<'a> {
         }
     }
 
-    pub(super) fn add(&mut self, deed: SideEffect) {
-        let doubtful = self.suspicion && matches!(deed, SideEffect::Hidden { .. });
+    pub(super) fn add(&mut self, effect: SideEffect) {
+        let doubtful = self.suspicion && matches!(effect, SideEffect::Hidden { .. });
         // A person's command is denied even without closed gates: it must not be lost behind other
         // effects.
-        let room =
-            self.side_effects.len() < SIDE_EFFECTS_MAX || matches!(deed, SideEffect::Person { .. });
-        if !doubtful && room && !self.side_effects.contains(&deed) {
-            self.side_effects.push(deed);
+        let room = self.side_effects.len() < SIDE_EFFECTS_MAX
+            || matches!(effect, SideEffect::Person { .. });
+        if !doubtful && room && !self.side_effects.contains(&effect) {
+            self.side_effects.push(effect);
         }
     }
 

@@ -84,7 +84,7 @@ impl Repository {
     }
 
     /// What a call offends, by what the message of a client says.
-    pub(crate) fn offences(&self, tool: &str, text: &str) -> Vec<GatedAction> {
+    pub(crate) fn actions(&self, tool: &str, text: &str) -> Vec<GatedAction> {
         let text = text
             .replace('⏎', "\n")
             .replace("@ROOT@", &self.root.to_string_lossy())
@@ -156,7 +156,7 @@ pub(crate) fn rows() -> Vec<(What, &'static str, &'static str)> {
 }
 
 /// That a run is as its file says.
-pub(crate) fn belief(path: PathBuf, run: DevelopRunState, owned: bool) -> RunTrust {
+pub(crate) fn trust_in(path: PathBuf, run: DevelopRunState, owned: bool) -> RunTrust {
     RunTrust::Run(Box::new(TrustedRun {
         path,
         run,
@@ -199,12 +199,12 @@ fn every_call_is_judged_right_in_every_phase_with_every_gate() {
     let repository = Repository::new();
     let mut wrong = Vec::new();
     for (what, tool, text) in rows() {
-        let found = repository.offences(tool, text);
+        let found = repository.actions(tool, text);
         let mut ignored = |path: &Path| is_ignored(&repository.root, path);
         // Asked once for each call: what git ignores does not change with the phase.
         let kept: Vec<GatedAction> = found
             .iter()
-            .filter(|offence| match offence {
+            .filter(|action| match action {
                 GatedAction::Write { path, .. } => !path.as_deref().is_some_and(&mut ignored),
                 GatedAction::Finish { .. }
                 | GatedAction::Hidden { .. }
@@ -218,9 +218,9 @@ fn every_call_is_judged_right_in_every_phase_with_every_gate() {
             .collect();
         for run in every_run() {
             for owned in [true, false] {
-                let belief = belief(repository.file(), run.clone(), owned);
+                let trust = trust_in(repository.file(), run.clone(), owned);
                 let expected = denied(what, &run, owned);
-                let denial = decide_on_actions(&belief, &kept, &mut |_| false);
+                let denial = decide_on_actions(&trust, &kept, &mut |_| false);
                 if denial.is_some() != expected {
                     let open: Vec<&str> = Gate::ALL
                         .into_iter()
@@ -261,8 +261,8 @@ fn a_command_that_cannot_be_read_needs_every_gate() {
             &Known,
         );
         for run in every_run() {
-            let belief = belief(repository.file(), run.clone(), true);
-            let denial = decide_on_actions(&belief, &found, &mut |_| false);
+            let trust = trust_in(repository.file(), run.clone(), true);
+            let denial = decide_on_actions(&trust, &found, &mut |_| false);
             let wanted = denied(What::Hidden, &run, true);
             assert_eq!(denial.is_some(), wanted, "{run:?}");
         }
@@ -272,13 +272,13 @@ fn a_command_that_cannot_be_read_needs_every_gate() {
 #[test]
 fn a_denial_shows_patterns_as_they_are_written() {
     let repository = Repository::new();
-    let found = repository.offences("Bash", "rm src/*.rs");
+    let found = repository.actions("Bash", "rm src/*.rs");
     let run = DevelopRunState {
         phase: DevelopPhase::Implement,
         ..DevelopRunState::new("ferry", Timestamp(0))
     };
-    let belief = belief(repository.file(), run, true);
-    let denial = decide_on_actions(&belief, &found, &mut |_| false).unwrap();
+    let trust = trust_in(repository.file(), run, true);
+    let denial = decide_on_actions(&trust, &found, &mut |_| false).unwrap();
     for lang in [Lang::En, Lang::Ko] {
         let text = denial.render_denial(None, lang, None);
         assert!(text.contains("src/*.rs"), "{text}");
@@ -287,13 +287,13 @@ fn a_denial_shows_patterns_as_they_are_written() {
 }
 
 #[test]
-fn what_is_wrong_with_a_command_line_is_told_in_both_languages() {
+fn what_is_wrong_with_a_command_line_is_explained_in_both_languages() {
     let repository = Repository::new();
     let run = DevelopRunState {
         phase: DevelopPhase::Implement,
         ..DevelopRunState::new("ferry", Timestamp(0))
     };
-    let belief = belief(repository.file(), run, true);
+    let trust = trust_in(repository.file(), run, true);
     for (command, english, korean) in [
         ("cat 'a", "a quote is not closed", "닫히지 않은 따옴표"),
         ("if true; then ls", "fi", "'fi'가 빠짐"),
@@ -304,8 +304,8 @@ fn what_is_wrong_with_a_command_line_is_told_in_both_languages() {
             "대상: git commit",
         ),
     ] {
-        let found = repository.offences("Bash", command);
-        let denial = decide_on_actions(&belief, &found, &mut |_| false).unwrap();
+        let found = repository.actions("Bash", command);
+        let denial = decide_on_actions(&trust, &found, &mut |_| false).unwrap();
         for (lang, wanted) in [(Lang::En, english), (Lang::Ko, korean)] {
             let text = denial.render_denial(None, lang, None);
             assert!(text.contains(wanted), "{command}: {text}");
@@ -340,7 +340,7 @@ fn without_a_run_only_a_persons_moves_are_denied_and_with_a_damaged_one_everythi
     };
     let missing = RunTrust::Missing { path, last: None };
     for (what, tool, text) in rows() {
-        let found = repository.offences(tool, text);
+        let found = repository.actions(tool, text);
         let mut never = |_: &Path| false;
         let nowhere = decide_on_actions(&RunTrust::Nothing, &found, &mut never);
         match what {

@@ -12,9 +12,9 @@ use bowline_machines::develop::{
 use std::fs;
 use std::path::Path;
 
-fn belief(run: DevelopRunState) -> RunTrust {
+fn trust_in(run: DevelopRunState) -> RunTrust {
     let path = "/nonexistent/app/.develop-workflow/state.json";
-    calls::belief(path.into(), run, true)
+    calls::trust_in(path.into(), run, true)
 }
 
 fn checkpoint(id: &str, status: CheckpointStatus, iteration: u32) -> DevelopCheckpoint {
@@ -38,7 +38,7 @@ fn a_run_in_the_middle_of_its_implementation() {
         ],
         ..DevelopRunState::new("실시간 채팅 기능", Timestamp(1_771_236_000))
     };
-    let card = render_card(&belief(run), Path::new("/nonexistent/app"), Lang::En).unwrap();
+    let card = render_card(&trust_in(run), Path::new("/nonexistent/app"), Lang::En).unwrap();
     assert_eq!(
         card,
         "\
@@ -70,7 +70,7 @@ fn the_card_keeps_its_bound_and_its_next_command_whatever_is_in_the_file() {
                     checkpoints,
                     ..DevelopRunState::new(long.clone(), Timestamp(0))
                 };
-                let mut believed = belief(run);
+                let mut believed = trust_in(run);
                 if let RunTrust::Run(believed) = &mut believed {
                     believed.distrusted = vec![long.clone(); 50];
                 }
@@ -128,9 +128,9 @@ Also here: orchestrate (.claude/orchestrate-state.json): 'ferry', 1 done, 0 runn
 }
 
 #[test]
-fn damage_and_a_missing_file_are_told_with_the_repair() {
+fn damage_and_a_missing_file_come_with_the_repair() {
     let path = Path::new("/nonexistent/app/.develop-workflow/state.json");
-    let beliefs = [
+    let trusts = [
         RunTrust::Missing {
             path: path.to_owned(),
             last: Some(Box::new(DevelopRunState::new("ferry", Timestamp(0)))),
@@ -140,8 +140,8 @@ fn damage_and_a_missing_file_are_told_with_the_repair() {
             reason: "torn".into(),
         },
     ];
-    for belief in beliefs {
-        let card = render_card(&belief, Path::new("/nonexistent"), Lang::En).unwrap();
+    for trust in trusts {
+        let card = render_card(&trust, Path::new("/nonexistent"), Lang::En).unwrap();
         assert!(
             card.contains("Next: bowline doctor --repair develop"),
             "{card}"

@@ -5,9 +5,9 @@
     reason = "a test that cannot unwrap has failed, and says where; tests run the real git and the real shell"
 )]
 
-mod belief;
 mod calls;
 mod card;
 mod locate;
 mod messages;
+mod run_trust;
 mod tricks;

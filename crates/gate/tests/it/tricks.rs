@@ -1,6 +1,7 @@
 //! Random disguises of a command: whatever wraps it, what the shell would run is seen.
 //!
-//! The shell itself is the judge of the test: where `bash` really runs the disguised program, the gate must have seen it.
+//! The shell itself is the judge of the test: where `bash` really runs the disguised program, the
+//! gate must have seen it.
 
 use crate::calls::{Known, Repository};
 use bowline_gate::decision::GatedAction;
@@ -72,7 +73,7 @@ fn runner(cases: u32) -> TestRunner {
 
 fn seen(text: &str, folder: &Path) -> bool {
     match find_side_effects(text, folder, &Known) {
-        Ok(deeds) => deeds.iter().any(|deed| match deed {
+        Ok(effects) => effects.iter().any(|effect| match effect {
             SideEffect::Finish { place, .. } => {
                 place.as_ref().is_none_or(|it| it.starts_with(folder))
             }
@@ -132,7 +133,7 @@ fn a_disguised_write_is_never_let_through() {
             let mut choices = ByteChoices(&bytes);
             let text = disguise::writing_command(&mut choices);
             for text in [text.clone(), disguise::behind_launcher(&text, &mut choices)] {
-                let found = repository.offences("Bash", &text);
+                let found = repository.actions("Bash", &text);
                 let counts = |it: &GatedAction| {
                     matches!(it, GatedAction::Write { .. } | GatedAction::Hidden { .. })
                 };

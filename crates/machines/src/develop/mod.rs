@@ -144,8 +144,8 @@ impl FailureClass {
     }
 }
 
-/// The state of a whole develop run. The machine's state is `Option<Run>`, because a folder may
-/// have none.
+/// The state of a whole develop run. The machine's state is `Option<DevelopRunState>`, because a
+/// folder may have none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DevelopRunState {
     /// Current phase of the run.

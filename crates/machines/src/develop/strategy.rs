@@ -34,7 +34,7 @@ pub struct StrategyFacts {
 pub enum StrategyChoice {
     /// A strategy that the caller named.
     Named(ImplementationStrategy),
-    /// Facts from which [`auto`] chooses.
+    /// Facts from which [`choose_strategy`] chooses.
     Auto(StrategyFacts),
 }
 

@@ -1,7 +1,7 @@
 //! Jobs: a task and its agent as one aggregate.
 //!
-//! The status of the task and of the agent both derive from [`Life`], so that an impossible pair
-//! cannot be expressed.
+//! The status of the task and of the agent both derive from [`JobState`], so that an impossible
+//! pair cannot be expressed.
 
 mod actions;
 mod agent;

@@ -61,13 +61,13 @@ impl Play {
     }
 
     pub(super) fn sent_messages(&self) -> Vec<MessageToAgent> {
-        let mut told = vec![];
+        let mut sent = vec![];
         for effect in &self.effects {
-            if let Effect::SendMessage { messages: say, .. } = effect {
-                told.extend(say.iter().cloned());
+            if let Effect::SendMessage { messages, .. } = effect {
+                sent.extend(messages.iter().cloned());
             }
         }
-        told
+        sent
     }
 
     pub(super) fn logged(&self) -> Vec<String> {

@@ -144,8 +144,8 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Makes the refusal of a state that does not allow the command. [`Refusal::of`] sets the
-    /// command's name.
+    /// Makes the refusal of a state that does not allow the command. [`Refusal::for_command`] sets
+    /// the command's name.
     pub(super) fn not_allowed(job: &Job) -> Self {
         Refusal::NotAllowed {
             command: "do that",

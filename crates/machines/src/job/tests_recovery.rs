@@ -116,7 +116,7 @@ fn a_tool_waits_to_be_allowed_and_is_never_shown_as_work() {
         permission: "perm_2".into(),
         reason: "not here".into(),
     });
-    let told = [
+    let expected = [
         MessageToAgent::Permitted {
             permission: "perm_1".into(),
         },
@@ -125,7 +125,7 @@ fn a_tool_waits_to_be_allowed_and_is_never_shown_as_work() {
             reason: "not here".into(),
         },
     ];
-    assert_eq!(play.sent_messages(), told);
+    assert_eq!(play.sent_messages(), expected);
     assert_eq!(play.pair(), ("in_progress", "running"));
     play.say(wants("perm_3")).say(AgentMarker::Withdrawn {
         request: "r-perm_3".into(),
@@ -201,7 +201,7 @@ fn a_turn_that_a_limit_ended_is_gone_on_with_when_the_limit_is_over() {
 }
 
 #[test]
-fn a_stopped_process_makes_room_and_the_next_one_is_told_what_waited() {
+fn a_stopped_process_makes_room_and_the_next_one_receives_what_waited() {
     let mut play = Play::running();
     play.say(AgentMarker::Question(AgentQuestion::without_options(
         "q_1", "Which?", true,
@@ -268,11 +268,14 @@ fn a_fork_begins_where_its_checkpoint_was_and_leaves_the_task_alone() {
 fn an_interrupt_is_for_an_agent_that_runs() {
     let mut play = Play::running();
     play.go(Command::Interrupt);
-    let told = Effect::Interrupt {
+    let interrupt = Effect::Interrupt {
         attempt: 1,
         number: UNNUMBERED,
     };
-    assert_eq!((&play.effects[..], play.job.interrupts), (&[told][..], 1));
+    assert_eq!(
+        (&play.effects[..], play.job.interrupts),
+        (&[interrupt][..], 1)
+    );
     play.go(Command::Pause);
     assert_eq!(play.code(Command::Interrupt), "not_allowed");
 }

@@ -42,7 +42,7 @@ enum Move {
     Breaker(bool),
     Restore(u32),
     Stuck,
-    Shed,
+    Evict,
 }
 
 fn fill(job: &Job, tick: usize, wanted: Move) -> Command {
@@ -62,7 +62,7 @@ fn fill(job: &Job, tick: usize, wanted: Move) -> Command {
         .map_or_else(|| "perm_none".into(), |wanted| wanted.id.clone());
     match wanted {
         Move::Stuck => Command::Stuck { attempt },
-        Move::Shed => Command::EvictStoppedAgent { attempt },
+        Move::Evict => Command::EvictStoppedAgent { attempt },
         Move::Act(action) => match action {
             JobAction::Submit => Command::Submit,
             JobAction::Delete => Command::Delete { dependents: vec![] },
@@ -248,7 +248,7 @@ fn any_move() -> impl Strategy<Value = Move> {
         1 => Just(Move::Recover),
         2 => Just(Move::RateLimitReset),
         1 => Just(Move::QuestionTimeout),
-        1 => prop_oneof![Just(Move::Stuck), Just(Move::Shed)],
+        1 => prop_oneof![Just(Move::Stuck), Just(Move::Evict)],
         1 => prop_oneof![
             Just(Move::DependencyTimeout), Just(Move::SpawnFailed),
             any::<bool>().prop_map(Move::Breaker), (0u32..4).prop_map(Move::Restore)

@@ -348,7 +348,7 @@ pub enum Command {
 pub enum Effect {
     /// Keeps the version of the file from before this important change.
     Backup,
-    /// Writes the task to the history with [`push`], unless it is there already.
+    /// Writes the task to the history with [`push_entry`], unless it is there already.
     PushHistory(Box<HistoryEntry>),
     /// Notifies a person that a step needs them.
     Escalate {

@@ -15,7 +15,7 @@ named! {
         Failed = "failed",
         /// Paused; steps stay as they are.
         Paused = "paused",
-        /// The task is cancelled. No command leads here, as with [`TaskStatus::Completed`].
+        /// The task is cancelled. No command leads here, as with [`PlanTaskStatus::Completed`].
         Cancelled = "cancelled",
     }
 }

@@ -65,7 +65,7 @@ impl ThinkingStage {
         }
     }
 
-    /// Returns the position in [`Stage::ALL`].
+    /// Returns the position in [`ThinkingStage::ALL`].
     pub const fn index(self) -> usize {
         match self {
             ThinkingStage::Planning => 0,
@@ -144,7 +144,7 @@ impl StageState {
 /// The state of a whole thinking run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ThinkingRunState {
-    /// The four stages, in the order of [`Stage::ALL`].
+    /// The four stages, in the order of [`ThinkingStage::ALL`].
     pub stages: [StageState; 4],
     /// The stage started last.
     pub current: ThinkingStage,

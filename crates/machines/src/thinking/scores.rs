@@ -89,7 +89,7 @@ named! {
     }
 }
 
-/// The metrics of a run, in the order of [`Metric::ALL`]; `None` until measured.
+/// The metrics of a run, in the order of [`QualityMetric::ALL`]; `None` until measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct QualityMetrics(pub [Option<f64>; 3]);
 

@@ -121,8 +121,8 @@ fn list_verbs(session: &ToolSession, given: &ToolArguments) -> ToolResult {
     let noun = given.required_text("noun").trim();
     let verbs: Map<String, Value> = verbs_of_noun(noun, session.role)
         .map(|(name, verb)| {
-            let told = format!("{}. {}", verb.about, verb.offered_parameters(session.role));
-            (name.to_owned(), told.into())
+            let description = format!("{}. {}", verb.about, verb.offered_parameters(session.role));
+            (name.to_owned(), description.into())
         })
         .collect();
     if verbs.is_empty() {

@@ -291,12 +291,12 @@ fn gate_pass(session: &ToolSession, given: &ToolArguments) -> ToolResult {
         run: given.text("run"),
         by_hand: given.text("by_hand"),
     };
-    let heard = CommandMonitor::new(session);
+    let monitor = CommandMonitor::new(session);
     let passed =
         session
             .develop_run()
-            .gate_pass(&session.context, gate_argument(given), proof, &heard);
-    answer_with_evidence(session, passed, &heard, None)
+            .gate_pass(&session.context, gate_argument(given), proof, &monitor);
+    answer_with_evidence(session, passed, &monitor, None)
 }
 
 fn checkpoint_start(session: &ToolSession, given: &ToolArguments) -> ToolResult {
@@ -306,13 +306,13 @@ fn checkpoint_start(session: &ToolSession, given: &ToolArguments) -> ToolResult 
 }
 
 fn checkpoint_pass(session: &ToolSession, given: &ToolArguments) -> ToolResult {
-    let (run, id, heard) = (
+    let (run, id, monitor) = (
         session.develop_run(),
         given.required_text("id"),
         CommandMonitor::new(session),
     );
-    let passed = run.checkpoint_pass(&session.context, id, given.text("run"), &heard);
-    answer_with_evidence(session, passed, &heard, Some(id))
+    let passed = run.checkpoint_pass(&session.context, id, given.text("run"), &monitor);
+    answer_with_evidence(session, passed, &monitor, Some(id))
 }
 
 fn checkpoint_fail(session: &ToolSession, given: &ToolArguments) -> ToolResult {
@@ -328,10 +328,10 @@ fn checkpoint_fail(session: &ToolSession, given: &ToolArguments) -> ToolResult {
 fn answer_with_evidence(
     session: &ToolSession,
     passed: Result<PassOutcome, Error>,
-    heard: &CommandMonitor,
+    monitor: &CommandMonitor,
     id: Option<&str>,
 ) -> ToolResult {
-    let seen = heard.collected_evidence();
+    let seen = monitor.collected_evidence();
     match passed {
         Ok(passed) => {
             let mut facts = run_facts(&passed.changed, id);
@@ -360,10 +360,10 @@ impl CommandMonitor {
     }
 
     fn collected_evidence(&self) -> Value {
-        let heard = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        match heard.is_empty() {
+        let evidence = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        match evidence.is_empty() {
             true => Value::Null,
-            false => heard.clone().into(),
+            false => evidence.clone().into(),
         }
     }
 }
@@ -380,12 +380,12 @@ impl CommandObserver for CommandMonitor {
     }
 
     fn on_ended(&self, evidence: &EvidenceRecord) {
-        let mut told = json!({ "command": evidence.command, "exitCode": evidence.exit_code });
+        let mut entry = json!({ "command": evidence.command, "exitCode": evidence.exit_code });
         // Only a failed command needs its output: the agent has to fix the cause.
         if evidence.exit_code != 0 {
-            told["output"] = evidence.output_tail.clone().into();
+            entry["output"] = evidence.output_tail.clone().into();
         }
-        let mut heard = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        heard.push(told);
+        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        ended.push(entry);
     }
 }

@@ -108,9 +108,9 @@ pub(crate) mod tests {
             estimate_tokens(SessionRole::Person, false),
             estimate_tokens(SessionRole::ReadOnly, false),
         );
-        let told = format!("agent {agent}, of a task {of_task}, person {person}, reader {reader}");
-        assert!(agent.max(of_task) <= 1_500 && person <= 3_000, "{told}");
-        assert!(reader < 500, "{told}");
+        let sizes = format!("agent {agent}, of a task {of_task}, person {person}, reader {reader}");
+        assert!(agent.max(of_task) <= 1_500 && person <= 3_000, "{sizes}");
+        assert!(reader < 500, "{sizes}");
     }
 
     #[test]

@@ -83,7 +83,7 @@ fn what_is_no_request_is_answered_or_passed_over_and_the_next_one_works() {
     ] {
         wire.send(line);
     }
-    // JSON that is no message is told so; there is no id to answer to.
+    // JSON that is no message gets an error; there is no id to answer to.
     wire.send(r#"{"jsonrpc":"2.0","id":{"a":1},"method":7}"#);
     wire.send(r#"{"hello":"world"}"#);
     assert_eq!(wire.ask("ping", json!({}))["result"], json!({}));
@@ -117,7 +117,7 @@ fn ids_of_any_sort_come_back_as_they_are() {
     }
 }
 
-/// Larger than any value may be, and smaller than what a line may be: refused by a rule, and told so.
+/// Larger than any value may be, and smaller than what a line may be: refused by a rule, with an error.
 #[test]
 fn large_input_is_refused_and_larger_input_is_passed_over() {
     let mut wire = Wire::new(SessionRole::Agent);

@@ -15,7 +15,7 @@ use tokio::runtime::Runtime;
 /// How long an answer may take.
 const BOUND: Duration = Duration::from_secs(20);
 
-/// A task server that keeps what it is asked, and says what it is told to.
+/// A fake task server that records requests and sends prepared responses.
 #[derive(Default)]
 pub(crate) struct Server {
     pub(crate) asked: Mutex<Vec<(String, String, Value)>>,

@@ -222,7 +222,7 @@ impl ClientProgram {
 
     /// Builds the command line and the first input for a start.
     pub fn launch_command(&self, ask: &LaunchRequest<'_>) -> LaunchCommand {
-        let voice = OutputProtocol {
+        let output_protocol = OutputProtocol {
             protocol: self.protocol,
             nonce: None,
         };
@@ -240,7 +240,7 @@ impl ClientProgram {
                 first_message: Some(prompt_message(text)),
                 close_input: false,
                 session: None,
-                output_protocol: voice,
+                output_protocol,
             },
             CommandTemplate::Codex => LaunchCommand {
                 command: with_program(
@@ -250,7 +250,7 @@ impl ClientProgram {
                 first_message: None,
                 close_input: true,
                 session: None,
-                output_protocol: voice,
+                output_protocol,
             },
             CommandTemplate::Command(words) => {
                 let filled = words.iter().map(|word| fill_word(word, ask));
@@ -271,7 +271,7 @@ impl ClientProgram {
                     first_message: first,
                     close_input: !self.accepts_input(),
                     session: ask.session.filter(|_| acp).map(str::to_owned),
-                    output_protocol: voice,
+                    output_protocol,
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Retry policy: how much a further attempt is told of earlier failures, and when to give up.
+//! Retry policy: how much a further attempt learns about earlier failures, and when to give up.
 
 /// Amount of earlier failures that the next prompt repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_error_climbs_and_gives_up_on_the_last_rung() {
+    fn the_same_error_escalates_and_gives_up_on_the_last_step() {
         let same = "error: 3 tests failed in /tmp/a";
         let again = "warning\nerror: 14 tests failed in /var/b\n";
         let steps = [

@@ -415,7 +415,7 @@ impl JobDispatcher {
         looking.protocol = agent.protocol;
         looking.files = files.to_vec();
         self.live.insert(id.clone(), looking);
-        let voice = OutputProtocol {
+        let output_protocol = OutputProtocol {
             protocol: agent.protocol,
             nonce: None,
         };
@@ -425,7 +425,7 @@ impl JobDispatcher {
             let known = AttemptResume {
                 folder,
                 fence: 0,
-                output_protocol: voice,
+                output_protocol,
                 resume: ResumePoint::default(),
                 session: None,
             };
@@ -441,14 +441,14 @@ impl JobDispatcher {
             agent_command(&agent, &fresh, &text, &file, &workspace),
             workspace,
         );
-        let told =
+        let sends_prompt =
             !prompt::is_prompt_in_command(&agent) && agent.protocol != AgentProtocol::CodexJson;
-        let first = told.then(|| crate::core::attempts::prompt_message(text));
+        let first = sends_prompt.then(|| crate::core::attempts::prompt_message(text));
         let begin = AttemptStart {
             folder,
             spec,
             environment,
-            output_protocol: voice,
+            output_protocol,
             first_message: first,
             session: None,
             close_input: agent.protocol == AgentProtocol::CodexJson,
@@ -599,10 +599,10 @@ fn new_progress(row: &JobRow, number: u32, verifies: bool) -> AttemptProgress {
 /// knows its phase, unless there is nothing else to send.
 pub(super) fn prepend_phase_start(row: &JobRow, say: &mut Vec<MessageToAgent>) {
     let phase = row.job.phase;
-    let told = say
+    let has_phase_start = say
         .iter()
         .any(|it| matches!(it, MessageToAgent::PhaseStart { .. }));
-    if told || row.about.session.is_some() && !say.is_empty() {
+    if has_phase_start || row.about.session.is_some() && !say.is_empty() {
         return;
     }
     say.insert(0, MessageToAgent::PhaseStart { phase });

@@ -1,10 +1,10 @@
-//! In-flight commits: decided steps become durable first, and only then are answered, published and
+//! Pending commits: decided steps become durable first, and only then are answered, published and
 //! executed.
 //!
 //! Requests are decided optimistically on top of the batch being flushed. Replies are held until
 //! that batch is durable; if it fails, they fail with it. This holds for requests only: events of
 //! agents, results of the worker pool and effects are acted on at once, and wait until no commit is
-//! in flight.
+//! pending.
 
 use super::ReplyCallback;
 use super::dispatcher::JobDispatcher;
@@ -85,7 +85,7 @@ impl JobDispatcher {
         self.start_next_commit(true);
     }
 
-    /// Waits for the commits in flight. Everything that acts at once, and not by an effect, begins
+    /// Waits for the pending commits. Everything that acts at once, and not by an effect, begins
     /// with this.
     pub(super) fn await_commits(&mut self) {
         if !self.commits.is_empty() {
@@ -100,13 +100,13 @@ impl JobDispatcher {
         // Decisions after a failed read are worthless.
         self.broken = self.broken.take().or_else(|| self.store.failure());
         if self.broken.is_none() && !self.batch.is_empty() {
-            let flight = self.start_commit();
-            self.commits.push_back(flight);
+            let commit = self.start_commit();
+            self.commits.push_back(commit);
         }
         while self.broken.is_none()
-            && let Some(flight) = self.commits.front_mut()
+            && let Some(commit) = self.commits.front_mut()
         {
-            let Some(answer) = (flight.advancing)(wait) else {
+            let Some(answer) = (commit.advancing)(wait) else {
                 return;
             };
             let outcomes = answer.unwrap_or_else(|error| {
@@ -119,13 +119,13 @@ impl JobDispatcher {
                 CommitOutcome::Applied { .. } => true,
                 it => is_about_removed(it, subject),
             };
-            let mut each = outcomes.iter().zip(&flight.subjects);
+            let mut each = outcomes.iter().zip(&commit.subjects);
             if let Some((other, _)) = each.find(|it| !expected(*it)) {
                 let reason = format!("the store went another way: {other}");
                 self.broken = Some(Outage::fault(reason));
             }
-            if let Some(flight) = self.commits.pop_front() {
-                self.on_committed(flight, outcomes);
+            if let Some(commit) = self.commits.pop_front() {
+                self.on_committed(commit, outcomes);
             }
         }
         self.refuse_pending();
@@ -137,9 +137,9 @@ impl JobDispatcher {
             return;
         };
         let mut under_way: Vec<PendingCommit> = std::mem::take(&mut self.commits).into();
-        for flight in &mut under_way {
+        for commit in &mut under_way {
             // The store may commit it all the same: the next dispatcher must find it done or not.
-            let _ = (flight.advancing)(true);
+            let _ = (commit.advancing)(true);
         }
         let decided = std::mem::take(&mut self.batch).into_iter();
         let under_way = under_way.into_iter().flat_map(|it| it.afters);
@@ -167,8 +167,8 @@ impl JobDispatcher {
                 answer.row = row.map(Box::new);
             }
         }
-        let untold = std::mem::take(&mut self.stale_metadata).into_iter();
-        let untold = untold
+        let stale_metadata = std::mem::take(&mut self.stale_metadata).into_iter();
+        let stale_metadata = stale_metadata
             .filter_map(|id| self.rows.get(&id).cloned())
             .collect();
         let advancing: CommitHandle = if self.alone && steps.len() == 1 && self.commits.is_empty() {
@@ -185,21 +185,21 @@ impl JobDispatcher {
             requests: std::mem::take(&mut self.requests),
             jobs,
             records,
-            stale_metadata: untold,
+            stale_metadata,
         }
     }
 
     /// Acts on a batch that is durable. Steps without an outcome are not.
-    fn on_committed(&mut self, flight: PendingCommit, outcomes: Vec<CommitOutcome>) {
+    fn on_committed(&mut self, commit: PendingCommit, outcomes: Vec<CommitOutcome>) {
         if self.broken.is_none() {
             let at = self.now();
-            for row in flight.stale_metadata {
+            for row in commit.stale_metadata {
                 self.workers.rewrite_metadata(row, at);
             }
         }
         self.publish_events(&outcomes);
         let mut outcomes = outcomes.into_iter();
-        for (after, subject) in flight.afters.into_iter().zip(flight.subjects) {
+        for (after, subject) in commit.afters.into_iter().zip(commit.subjects) {
             let effects = match (outcomes.next(), &self.broken) {
                 (Some(CommitOutcome::Applied { effects, .. }), _) => effects,
                 (_, Some(outage)) => {
@@ -233,10 +233,10 @@ impl JobDispatcher {
                 } => self.attempts.acknowledge_output(&attempt, upto, resume),
             }
         }
-        // A job that is over leaves memory, unless a commit in flight changes it.
+        // A job that is over leaves memory, unless a pending commit changes it.
         let over =
             |job: &Job| matches!(job.state, JobState::Completed { .. } | JobState::Failed(_));
-        for id in flight.jobs {
+        for id in commit.jobs {
             // Its removal is durable, or none was decided: the store knows.
             if !self.commits.iter().any(|it| it.jobs.contains(&id)) {
                 self.removed.remove(&id);
@@ -247,7 +247,7 @@ impl JobDispatcher {
                 self.index.update_job(gone.as_ref(), None);
             }
         }
-        for id in flight.records {
+        for id in commit.records {
             let is_over = self.open.get(&id).is_some_and(|record| !record.open);
             if is_over && !self.commits.iter().any(|it| it.records.contains(&id)) {
                 self.open.remove(&id);

@@ -67,8 +67,8 @@ impl JobDispatcher {
         if row.about.session.is_some() {
             return String::new();
         }
-        let told: Vec<String> = say.iter().filter_map(|it| entry_id(&row.job, it)).collect();
-        let entries = row.about.history.iter().filter(|id| !told.contains(id));
+        let sent_ids: Vec<String> = say.iter().filter_map(|it| entry_id(&row.job, it)).collect();
+        let entries = row.about.history.iter().filter(|id| !sent_ids.contains(id));
         let entries: Vec<String> = entries
             .filter_map(|id| self.history_entry(&row.job, id))
             .collect();
@@ -146,9 +146,12 @@ fn render_history(entries: &[String], left_out: u64) -> String {
     });
     let shown = shown + usize::from(newest.is_some());
     let left_out = left_out + (entries.len() - shown) as u64;
-    let mut text = "\n## Conversation so far\n\nAn earlier process of this task was told this, the oldest first. It still counts; \
-do not ask for it again.\n"
-        .to_owned();
+    let mut text = concat!(
+        "\n## Conversation so far\n\n",
+        "An earlier process of this task was told this, the oldest first. ",
+        "It still counts; do not ask for it again.\n"
+    )
+    .to_owned();
     if left_out > 0 {
         text.push_str(&format!("{left_out} older entries are left out.\n"));
     }

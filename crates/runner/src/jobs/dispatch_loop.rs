@@ -34,7 +34,7 @@ pub(super) struct DispatchLoop {
 #[derive(Default)]
 struct Inbox {
     inputs: VecDeque<DispatcherInput>,
-    /// True once an in-flight commit is durable or has failed.
+    /// True once a pending commit is durable or has failed.
     flushed: bool,
     /// Time until which the dedicated thread sleeps; none while it is awake.
     asleep: Option<Instant>,
@@ -77,7 +77,7 @@ impl DispatchLoop {
         Ok(())
     }
 
-    /// Reports that an in-flight commit is durable or has failed.
+    /// Reports that a pending commit is durable or has failed.
     pub(super) fn on_flushed(&self) {
         if !std::mem::replace(&mut self.inbox().flushed, true) {
             self.wakeup.notify_one();
@@ -89,20 +89,20 @@ impl DispatchLoop {
         self.enqueue(input)?;
         // The running thread checks the inbox again when it is done. After a panic the dedicated
         // thread takes over.
-        let Ok(mut seat) = self.dispatcher.try_lock() else {
+        let Ok(mut current) = self.dispatcher.try_lock() else {
             self.wakeup.notify_one();
             return Ok(());
         };
-        let mut turned = self.run_round(&mut seat);
+        let mut turned = self.run_round(&mut current);
         // Inputs that arrived meanwhile are handled at once: waking the other thread takes longer.
         // The bound keeps a caller from serving others for ever.
         for _ in 0..ROUNDS_MAX {
             if !matches!(turned, RoundOutcome::Idle(_)) || self.inbox().is_empty() {
                 break;
             }
-            turned = self.run_round(&mut seat);
+            turned = self.run_round(&mut current);
         }
-        drop(seat);
+        drop(current);
         let inbox = self.inbox();
         let early = match turned {
             RoundOutcome::Idle(patience) => {
@@ -122,21 +122,21 @@ impl DispatchLoop {
     /// wait for the end.
     pub(super) fn run_loop(
         &self,
-        mut desk: JobDispatcher,
+        mut dispatcher: JobDispatcher,
         reopen: &dyn Fn() -> Result<JobDispatcher, Outage>,
     ) -> Vec<Sender<()>> {
         let mut restarts = RecentRestarts::default();
-        desk.resume_jobs();
-        let mut seat = self.lock_dispatcher();
-        *seat = Some(desk);
+        dispatcher.resume_jobs();
+        let mut current = self.lock_dispatcher();
+        *current = Some(dispatcher);
         loop {
-            let turned = catch_unwind(AssertUnwindSafe(|| self.run_round(&mut seat)));
+            let turned = catch_unwind(AssertUnwindSafe(|| self.run_round(&mut current)));
             let turned = turned.unwrap_or_else(|_| RoundOutcome::Failed(panic_outage()));
             let patience = match turned {
                 RoundOutcome::Idle(patience) => patience,
                 RoundOutcome::Failed(outage) => {
-                    let old = seat.take();
-                    *seat = self.restart_dispatcher(old, outage, &mut restarts, reopen);
+                    let old = current.take();
+                    *current = self.restart_dispatcher(old, outage, &mut restarts, reopen);
                     Duration::ZERO
                 }
                 RoundOutcome::Ended => return std::mem::take(&mut self.inbox().stopped),
@@ -145,14 +145,14 @@ impl DispatchLoop {
             // sleeps.
             let mut inbox = self.inbox();
             inbox.asleep = Some(Instant::now() + patience);
-            drop(seat);
+            drop(current);
             if inbox.is_empty() && !inbox.ended {
                 let slept = self.wakeup.wait_timeout(inbox, patience);
                 inbox = slept.unwrap_or_else(PoisonError::into_inner).0;
             }
             inbox.asleep = None;
             drop(inbox);
-            seat = self.lock_dispatcher();
+            current = self.lock_dispatcher();
         }
     }
 
@@ -161,11 +161,11 @@ impl DispatchLoop {
     fn lock_dispatcher(&self) -> MutexGuard<'_, Option<JobDispatcher>> {
         self.dispatcher.lock().unwrap_or_else(|poisoned| {
             self.dispatcher.clear_poison();
-            let mut seat = poisoned.into_inner();
-            if let Some(desk) = seat.as_mut() {
-                desk.broken.get_or_insert_with(panic_outage);
+            let mut current = poisoned.into_inner();
+            if let Some(dispatcher) = current.as_mut() {
+                dispatcher.broken.get_or_insert_with(panic_outage);
             }
-            seat
+            current
         })
     }
 
@@ -179,8 +179,8 @@ impl DispatchLoop {
         restarts: &mut RecentRestarts,
         reopen: &dyn Fn() -> Result<JobDispatcher, Outage>,
     ) -> Option<JobDispatcher> {
-        if let Some(desk) = old {
-            desk.close(outage.clone());
+        if let Some(dispatcher) = old {
+            dispatcher.close(outage.clone());
         }
         loop {
             self.report_outage(&outage);
@@ -206,15 +206,15 @@ impl DispatchLoop {
                     )
                 });
                 drop(inbox);
-                let mut desk = reopen()?;
-                desk.resume_jobs();
-                Ok(desk)
+                let mut dispatcher = reopen()?;
+                dispatcher.resume_jobs();
+                Ok(dispatcher)
             }));
             match opened.unwrap_or_else(|_| Err(panic_outage())) {
-                Ok(desk) => {
+                Ok(dispatcher) => {
                     self.inbox().outage = None;
                     self.notify_health();
-                    return Some(desk);
+                    return Some(dispatcher);
                 }
                 Err(again) => outage = again,
             }
@@ -276,11 +276,11 @@ impl DispatchLoop {
     }
 
     /// Runs one round of the dispatcher on a batch from the inbox.
-    fn run_round(&self, seat: &mut Option<JobDispatcher>) -> RoundOutcome {
-        let Some(desk) = seat.as_mut() else {
+    fn run_round(&self, current: &mut Option<JobDispatcher>) -> RoundOutcome {
+        let Some(dispatcher) = current.as_mut() else {
             return RoundOutcome::Ended;
         };
-        if let Some(outage) = &desk.broken {
+        if let Some(outage) = &dispatcher.broken {
             return RoundOutcome::Failed(outage.clone());
         }
         let mut inbox = self.inbox();
@@ -289,17 +289,17 @@ impl DispatchLoop {
         let more = !inbox.inputs.is_empty();
         inbox.flushed = false;
         drop(inbox);
-        desk.alone = !more && matches!(inputs[..], [DispatcherInput::Request(..)]);
-        if let Some(answer) = desk.run_round(inputs) {
-            *seat = None;
+        dispatcher.alone = !more && matches!(inputs[..], [DispatcherInput::Request(..)]);
+        if let Some(answer) = dispatcher.run_round(inputs) {
+            *current = None;
             self.inbox().stopped.push(answer);
             self.end_loop();
             return RoundOutcome::Ended;
         }
-        match &desk.broken {
+        match &dispatcher.broken {
             Some(outage) => RoundOutcome::Failed(outage.clone()),
             None if more => RoundOutcome::Idle(Duration::ZERO),
-            None => RoundOutcome::Idle(desk.time_to_next()),
+            None => RoundOutcome::Idle(dispatcher.time_to_next()),
         }
     }
 

@@ -34,8 +34,8 @@ use std::time::Duration;
 
 /// Inputs decided and committed as one batch; the store writes one batch while the next is decided.
 pub(super) const BATCH_INPUTS_MAX: usize = 32;
-/// In-flight commits beyond which the dispatcher waits.
-const COMMITS_IN_FLIGHT_MAX: usize = 256;
+/// Pending commits beyond which the dispatcher waits.
+const COMMITS_PENDING_MAX: usize = 256;
 /// Longest sleep: clocks are set, and offsets of silent output have to be stored.
 const TICK_MS: u64 = 1_000;
 
@@ -143,7 +143,7 @@ pub(super) struct JobDispatcher {
     pub(super) asking: BTreeSet<String>,
     pub(super) batch: Vec<(StoreStep, AfterCommit)>,
     pub(super) requests: BTreeSet<String>,
-    /// Commits in flight, the oldest first.
+    /// Pending commits, the oldest first.
     pub(super) commits: VecDeque<PendingCommit>,
     /// Wakes the dispatcher when a commit is durable.
     pub(super) wake: Arc<dyn Fn() + Send + Sync>,
@@ -159,35 +159,30 @@ impl JobDispatcher {
         shared: SharedConfig,
         store: Arc<dyn Store>,
         key: SecretKey,
-        shift: &Arc<DispatchLoop>,
+        dispatch_loop: &Arc<DispatchLoop>,
         listeners: Listeners,
         tokens: Tokens,
-        workshop: Arc<WorkerPool>,
+        workers: Arc<WorkerPool>,
     ) -> Result<JobDispatcher, Outage> {
         let config = current_config(&shared);
-        let (news, flushed) = (shift.clone(), shift.clone());
+        let (news, flushed) = (dispatch_loop.clone(), dispatch_loop.clone());
         // A dispatcher that has ended drops events; the next one finds the agents.
-        let retries = &shift.failures.retries;
+        let retries = &dispatch_loop.failures.retries;
         let attempts =
             AttemptLoop::spawn_counting_retries(config.shim.clone(), retries, move |it| {
                 drop(news.submit(DispatcherInput::AgentEvent(it)));
             });
         let attempts = attempts.map_err(|error| Outage::from_error(&error))?;
         let wake = Arc::new(move || flushed.on_flushed());
-        let desk = JobDispatcher::with_drivers(
-            config,
-            store,
-            key,
-            Box::new(attempts),
-            Box::new(workshop),
-        )?;
+        let dispatcher =
+            JobDispatcher::with_drivers(config, store, key, Box::new(attempts), Box::new(workers))?;
         Ok(JobDispatcher {
             shared: Some(shared),
             listeners,
             tokens,
             wake,
-            failures: shift.failures.clone(),
-            ..desk
+            failures: dispatch_loop.failures.clone(),
+            ..dispatcher
         })
     }
 
@@ -204,19 +199,19 @@ impl JobDispatcher {
         store: Arc<dyn Store>,
         key: SecretKey,
         attempts: Box<dyn AgentDriver>,
-        workshop: Box<dyn WorkExecutor>,
+        workers: Box<dyn WorkExecutor>,
     ) -> Result<JobDispatcher, Outage> {
         for folder in ["attempts", "workspaces", "tasks", "side", "archives"] {
             std::fs::create_dir_all(config.data.join(folder))
                 .map_err(|error| Outage::from_error(&error))?;
         }
         let index = JobIndex::new(&config.data);
-        let mut desk = JobDispatcher {
+        let mut dispatcher = JobDispatcher {
             config,
             shared: None,
             key,
             attempts,
-            workers: workshop,
+            workers,
             tokens: Tokens::default(),
             listeners: Listeners::default(),
             rows: BTreeMap::new(),
@@ -241,11 +236,13 @@ impl JobDispatcher {
             failures: Arc::default(),
             store: WatchedStore::new(store),
         };
-        desk.load_rows()
+        dispatcher
+            .load_rows()
             .map_err(|error| Outage::from_error(&error))?;
-        desk.finish_removals()
+        dispatcher
+            .finish_removals()
             .map_err(|error| Outage::from_error(&error))?;
-        Ok(desk)
+        Ok(dispatcher)
     }
 
     /// Deletes files of removed tasks that an earlier process did not get to.
@@ -342,7 +339,7 @@ impl JobDispatcher {
             self.end_verifiers();
             self.apply_rules();
             if self.is_quiet() {
-                self.start_next_commit(self.commits.len() >= COMMITS_IN_FLIGHT_MAX);
+                self.start_next_commit(self.commits.len() >= COMMITS_PENDING_MAX);
                 return;
             }
             self.commit_and_wait();
@@ -675,7 +672,7 @@ pub(super) fn resolve_workspace(row: &mut JobRow) {
 
 /// True if the metadata file of a job has to be rewritten after this change.
 fn changes_metadata(before: Option<&JobRow>, row: &JobRow) -> bool {
-    let told = |job: &Job| {
+    let metadata_facts = |job: &Job| {
         (
             job.task_status(),
             job.agent_status(),
@@ -683,5 +680,6 @@ fn changes_metadata(before: Option<&JobRow>, row: &JobRow) -> bool {
             job.archived,
         )
     };
-    row.job.state != JobState::Draft && before.is_none_or(|it| told(&it.job) != told(&row.job))
+    row.job.state != JobState::Draft
+        && before.is_none_or(|it| metadata_facts(&it.job) != metadata_facts(&row.job))
 }

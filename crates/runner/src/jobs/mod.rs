@@ -1,7 +1,7 @@
 //! Runs the tasks of the server (jobs) with agents.
 //!
-//! [`Jobs`] is the handle, cheap to clone. [`Jobs::ask`] submits a request, waits until it is
-//! decided and durable, and returns the response; [`Jobs::ask_then`] calls back instead, for
+//! [`Jobs`] is the handle, cheap to clone. [`Jobs::submit`] submits a request, waits until it is
+//! decided and durable, and returns the response; [`Jobs::submit_then`] calls back instead, for
 //! callers that must not block. [`Jobs::subscribe`] delivers every event after it is durable. Reads
 //! go to the [`Store`].
 //!
@@ -18,7 +18,7 @@
 //! - `effects`: executes effects, in order per job, at least once; its table says what makes each
 //!   one safe to repeat.
 //! - `worker_pool`: worker pool for what takes time: checkpoints, checks of a phase, archives.
-//! - `commit_queue`: in-flight commits; requests are decided on top of them meanwhile.
+//! - `commit_queue`: pending commits; requests are decided on top of them meanwhile.
 //! - `folder_claims`: one task at a time per folder.
 //! - `workspace_metadata`: metadata files in the folders of jobs, written on a thread of their own.
 //! - `pending_log`: metadata log of jobs that have not started.
@@ -57,6 +57,7 @@ mod request_handlers;
 mod simulation;
 mod store_change;
 mod task_app;
+mod task_copies;
 mod unknown_agents;
 mod work_in_progress;
 mod work_types;
@@ -212,7 +213,7 @@ pub struct Jobs {
 /// Purpose for which one-time answer tokens are sealed.
 const ACTION_PURPOSE: &str = "action";
 
-/// Driver of agents: [`Attempts`], or a simulation.
+/// Driver of agents: [`AttemptLoop`], or a simulation.
 trait AgentDriver: Send {
     fn start_agent(&self, begin: AttemptStart, hidden: Vec<String>);
     fn attach_agent(&self, id: &str, known: AttemptResume);
@@ -288,44 +289,44 @@ impl Jobs {
         store: Arc<dyn Store>,
         key: SecretKey,
     ) -> Result<Jobs, RequestError> {
-        let shift = Arc::new(DispatchLoop::default());
+        let dispatch_loop = Arc::new(DispatchLoop::default());
         let listeners = Listeners::default();
         let tokens = Tokens::default();
         let config = Arc::new(config);
         let shared = Arc::new(RwLock::new(config.clone()));
         let jobs = Jobs {
-            dispatch_loop: shift.clone(),
+            dispatch_loop: dispatch_loop.clone(),
             listeners: listeners.clone(),
             config: shared.clone(),
-            store: Arc::new(WatchedStore::shared(store.clone(), shift.clone())),
+            store: Arc::new(WatchedStore::shared(store.clone(), dispatch_loop.clone())),
             key: key.clone(),
             tokens: tokens.clone(),
             claims: SharedClaims::default(),
         };
         let claims = jobs.claims.clone();
-        let done = shift.clone();
+        let done = dispatch_loop.clone();
         // Survives a restart of the dispatcher, so that a task it has in hand is done once.
-        let workshop = WorkerPool::open(config, move |finished| {
+        let workers = WorkerPool::open(config, move |finished| {
             drop(done.submit(DispatcherInput::Finished(Box::new(finished))));
         });
-        let workshop = Arc::new(workshop.map_err(|error| Outage::from_error(&error))?);
+        let workers = Arc::new(workers.map_err(|error| Outage::from_error(&error))?);
         let (reopened, data) = (store.clone(), current_config(&shared).data.clone());
-        let open = move |shift: &Arc<DispatchLoop>| {
-            let mut desk = JobDispatcher::open(
+        let open = move |dispatch_loop: &Arc<DispatchLoop>| {
+            let mut dispatcher = JobDispatcher::open(
                 shared.clone(),
                 store.clone(),
                 key.clone(),
-                shift,
+                dispatch_loop,
                 listeners.clone(),
                 tokens.clone(),
-                workshop.clone(),
+                workers.clone(),
             )?;
-            desk.index.share_claims(claims.clone());
-            Ok(desk)
+            dispatcher.index.share_claims(claims.clone());
+            Ok(dispatcher)
         };
-        let desk = open(&shift)?;
+        let dispatcher = open(&dispatch_loop)?;
         let stay = move || {
-            let stopped = shift.run_loop(desk, &|| {
+            let stopped = dispatch_loop.run_loop(dispatcher, &|| {
                 if let Some(resource) = lacking_resource(&data) {
                     return Err(Outage {
                         resource: Some(resource),
@@ -336,7 +337,7 @@ impl Jobs {
                 reopened
                     .reopen()
                     .map_err(|error| Outage::from_error(&error))?;
-                open(&shift)
+                open(&dispatch_loop)
             });
             // Only when everything is released is the store free for the next process.
             drop((open, reopened));
@@ -361,8 +362,8 @@ impl Jobs {
         &self.dispatch_loop.failures
     }
 
-    /// Registers a callback for the health now and at every change. After [`Health::Failed`] the
-    /// process has to end; agents go on.
+    /// Registers a callback for the health now and at every change. After
+    /// [`DispatcherHealth::Failed`] the process has to end; agents go on.
     pub fn on_health(&self, call: impl Fn(DispatcherHealth) + Send + Sync + 'static) {
         self.dispatch_loop.on_health(Box::new(call));
     }

@@ -127,9 +127,9 @@ impl WatchedStore {
     }
 
     /// Wraps the store for users other than the dispatcher.
-    pub(super) fn shared(store: Arc<dyn Store>, shift: Arc<DispatchLoop>) -> WatchedStore {
+    pub(super) fn shared(store: Arc<dyn Store>, dispatch_loop: Arc<DispatchLoop>) -> WatchedStore {
         WatchedStore {
-            dispatch_loop: Some(shift),
+            dispatch_loop: Some(dispatch_loop),
             ..WatchedStore::new(store)
         }
     }
@@ -145,14 +145,14 @@ impl WatchedStore {
             // A single row that cannot be read concerns its task alone.
             && !matches!(error, StoreError::Damaged { .. })
         {
-            let Some(shift) = &self.dispatch_loop else {
+            let Some(dispatch_loop) = &self.dispatch_loop else {
                 let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
                 failure.get_or_insert_with(|| Outage::from_error(error));
                 return answer;
             };
             if matches!(error, StoreError::DamagedFile { .. }) {
                 // A dispatcher that has ended knows.
-                let _ = shift.submit(DispatcherInput::Damaged(Outage::from_error(error)));
+                let _ = dispatch_loop.submit(DispatcherInput::Damaged(Outage::from_error(error)));
             }
         }
         answer

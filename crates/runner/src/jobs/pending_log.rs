@@ -65,16 +65,16 @@ impl PendingLog<'_> {
 fn open(config: &JobsConfig) -> std::io::Result<File> {
     let path = log_path(config);
     if std::fs::metadata(&path).is_ok_and(|it| it.len() > BYTES_MAX) {
-        let begun = |told: &&Value| {
-            let id = told["id"].as_str().unwrap_or_default();
+        let begun = |metadata: &&Value| {
+            let id = metadata["id"].as_str().unwrap_or_default();
             let folders = ["workspaces", "tasks"].map(|it| config.data.join(it).join(id));
-            let told = super::workspace_metadata::METADATA_FILE;
-            folders.iter().any(|folder| folder.join(told).exists())
+            let file = super::workspace_metadata::METADATA_FILE;
+            folders.iter().any(|folder| folder.join(file).exists())
         };
         let all = read_lines(config)?;
         let mut lines = String::new();
-        for told in all.iter().filter(|told| !begun(told)) {
-            lines.push_str(&format!("{told}\n"));
+        for metadata in all.iter().filter(|metadata| !begun(metadata)) {
+            lines.push_str(&format!("{metadata}\n"));
         }
         write_atomically(&RealDisk, &path, lines.as_bytes(), None)
             .map_err(std::io::Error::other)?;
@@ -98,14 +98,14 @@ pub(super) fn read_lines(config: &JobsConfig) -> std::io::Result<Vec<Value>> {
     };
     let mut all = BTreeMap::new();
     for line in BufReader::new(file).split(b'\n') {
-        let Ok(told) = serde_json::from_slice::<Value>(&line?) else {
+        let Ok(metadata) = serde_json::from_slice::<Value>(&line?) else {
             continue;
         };
-        let Some(id) = told["id"].as_str().map(str::to_owned) else {
+        let Some(id) = metadata["id"].as_str().map(str::to_owned) else {
             continue;
         };
-        match told.get("title") {
-            Some(_) => drop(all.insert(id, told)),
+        match metadata.get("title") {
+            Some(_) => drop(all.insert(id, metadata)),
             None => drop(all.remove(&id)),
         }
     }

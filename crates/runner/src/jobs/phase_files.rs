@@ -25,10 +25,10 @@ impl PhaseChanges {
             shell_quoted(&self.to),
             shown_path(&self.list),
         );
-        let told = git(&script, self.list.parent()?, environment);
+        let result = git(&script, self.list.parent()?, environment);
         let names = std::fs::read(&self.list);
         let _ = std::fs::remove_file(&self.list);
-        let names = told.ok().and(names.ok())?;
+        let names = result.ok().and(names.ok())?;
         let names = names.split(|byte| *byte == 0).filter(|it| !it.is_empty());
         Some(
             names

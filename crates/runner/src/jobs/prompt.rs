@@ -4,7 +4,7 @@ use super::{AgentSpec, JobsConfig, WorkPhase};
 use crate::core::clients::fill_template;
 use bowline_formats::agents::{AgentInputWriter, ClientRequest, InputDelivery, ToAgent};
 use bowline_formats::markers::check::check_env_name;
-use bowline_formats::markers::write::MarkerMessage as Told;
+use bowline_formats::markers::write::MarkerMessage;
 use bowline_machines::job::{DependencyValue, MessageToAgent};
 use bowline_store::{JobRow, RecordBody, RecordKind, RecordQuery, SecretKey, Store, StoreError};
 use std::path::Path;
@@ -293,21 +293,21 @@ impl MessageEncoder {
     }
 
     fn render_message(&self, message: &MessageToAgent) -> Option<String> {
-        let told = match message {
+        let marker = match message {
             MessageToAgent::PhaseStart { phase } => {
                 let (_, name, file, text) = self.prompts.iter().find(|it| it.0 == *phase)?;
-                Told::PhaseStart {
+                MarkerMessage::PhaseStart {
                     phase: *phase,
                     name,
                     prompt_file: file,
                     prompt: text,
                 }
             }
-            MessageToAgent::ReviewApproved { review, feedback } => Told::ReviewApproved {
+            MessageToAgent::ReviewApproved { review, feedback } => MarkerMessage::ReviewApproved {
                 review_id: review,
                 feedback: feedback.as_deref(),
             },
-            MessageToAgent::ReviewRejected { review, reason } => Told::ReviewRejected {
+            MessageToAgent::ReviewRejected { review, reason } => MarkerMessage::ReviewRejected {
                 review_id: review,
                 reason,
                 suggestions: None,
@@ -317,7 +317,7 @@ impl MessageEncoder {
                 attempt,
                 of,
                 issues,
-            } => Told::Rework {
+            } => MarkerMessage::Rework {
                 phase: *phase,
                 attempt: *attempt,
                 of: *of,
@@ -338,12 +338,12 @@ impl MessageEncoder {
                         return Some(format!("{name} is set in your environment."));
                     }
                 };
-                Told::DependencyProvided { name, value }
+                MarkerMessage::DependencyProvided { name, value }
             }
             MessageToAgent::DependencyRejected { name, reason } => {
-                Told::DependencyRejected { name, reason }
+                MarkerMessage::DependencyRejected { name, reason }
             }
-            MessageToAgent::QuestionAnswer { question, answer } => Told::QuestionAnswer {
+            MessageToAgent::QuestionAnswer { question, answer } => MarkerMessage::QuestionAnswer {
                 question_id: question,
                 answer,
             },
@@ -355,9 +355,9 @@ COMPLETE ===` on a line of its own; if you lack something, ask for it with a mar
                 ));
             }
             MessageToAgent::Permitted { .. } | MessageToAgent::Denied { .. } => return None,
-            MessageToAgent::ProtocolError { details } => Told::ProtocolError { details },
+            MessageToAgent::ProtocolError { details } => MarkerMessage::ProtocolError { details },
         };
-        Some(told.to_text())
+        Some(marker.to_text())
     }
 }
 

@@ -74,40 +74,44 @@ fn tasks_in_metadata(
 ) -> std::io::Result<Vec<(PathBuf, Option<Value>)>> {
     let of_tasks: BTreeSet<PathBuf> = folder_entries(&config.data.join("tasks")).collect();
     let of_tasks = of_tasks.into_iter().map(|records| {
-        let told = read_json(&records.join(METADATA_FILE));
-        let named = told
+        let metadata = read_json(&records.join(METADATA_FILE));
+        let named = metadata
             .as_ref()
             .map(|it| PathBuf::from(text_of(it, "workingDir")));
-        (named.unwrap_or(records), told)
+        (named.unwrap_or(records), metadata)
     });
     let mut folders: BTreeSet<PathBuf> = folder_entries(&config.data.join("workspaces")).collect();
     // Earlier versions wrote into folders that a person named.
     folders.extend(attempts.values().map(|(_, folder)| folder.clone()));
     let of_folders = folders.into_iter().map(|folder| {
-        let told = read_json(&folder.join(METADATA_FILE));
-        (folder, told)
+        let metadata = read_json(&folder.join(METADATA_FILE));
+        (folder, metadata)
     });
     let of_waiting = pending_log::read_lines(config)?.into_iter();
-    let of_waiting =
-        of_waiting.map(|told| (PathBuf::from(text_of(&told, "workingDir")), Some(told)));
+    let of_waiting = of_waiting.map(|metadata| {
+        (
+            PathBuf::from(text_of(&metadata, "workingDir")),
+            Some(metadata),
+        )
+    });
     let all = of_tasks.chain(of_folders).chain(of_waiting);
     // A task that a person removed is not lost.
     let removed: BTreeSet<String> = noted_removals(config).into_iter().map(|it| it.id).collect();
-    let gone = |told: &Option<Value>| {
-        let id = told.as_ref().map(|it| text_of(it, "id"));
+    let gone = |metadata: &Option<Value>| {
+        let id = metadata.as_ref().map(|it| text_of(it, "id"));
         id.is_some_and(|id| removed.contains(&id))
     };
-    Ok(all.filter(|(_, told)| !gone(told)).collect())
+    Ok(all.filter(|(_, metadata)| !gone(metadata)).collect())
 }
 
 /// Returns the ids of all tasks on disk, or of those that have started, whether or not the store
 /// knows them.
 pub fn tasks_on_disk(config: &JobsConfig, begun: bool) -> std::io::Result<BTreeSet<String>> {
-    let told = tasks_in_metadata(config, &attempt_folders(config))?;
+    let tasks = tasks_in_metadata(config, &attempt_folders(config))?;
     let has_begun = |folder: &Path| folder.join(METADATA_FILE).exists();
-    let told = told.into_iter().filter(|it| !begun || has_begun(&it.0));
-    let ids = told.filter_map(|(_, told)| told);
-    let ids = ids.map(|told| text_of(&told, "id"));
+    let tasks = tasks.into_iter().filter(|it| !begun || has_begun(&it.0));
+    let ids = tasks.filter_map(|(_, metadata)| metadata);
+    let ids = ids.map(|metadata| text_of(&metadata, "id"));
     Ok(ids.filter(|id| !id.is_empty()).collect())
 }
 
@@ -116,11 +120,11 @@ pub fn rebuild(config: &JobsConfig, store: &dyn Store) -> Result<Vec<RebuiltTask
     let attempts = attempt_folders(config);
     let mut found = Vec::new();
     let mut seen = BTreeSet::new();
-    let told =
+    let tasks =
         tasks_in_metadata(config, &attempts).map_err(|it| RequestError::Failed(it.to_string()))?;
     // The metadata in a folder is newer than that of the log.
-    for (folder, told) in told {
-        let Some(told) = told else {
+    for (folder, metadata) in tasks {
+        let Some(metadata) = metadata else {
             if folder.starts_with(&config.data) && folder.join(FOLDER_NAME).is_dir() {
                 found.push(RebuiltTask {
                     id: folder.to_string_lossy().into_owned(),
@@ -130,15 +134,15 @@ pub fn rebuild(config: &JobsConfig, store: &dyn Store) -> Result<Vec<RebuiltTask
             }
             continue;
         };
-        let id = text_of(&told, "id");
+        let id = text_of(&metadata, "id");
         if id.is_empty() || !seen.insert(id.clone()) || store.find_job(&id)?.is_some() {
             continue;
         }
-        let title = text_of(&told, "title");
+        let title = text_of(&metadata, "title");
         let last = attempts.get(&id).map_or(0, |(last, _)| *last);
         let task = FoundTask {
             config,
-            told: &told,
+            metadata: &metadata,
             folder: &folder,
             attempt: last.max(1),
             // One after the other, so that not all wake at once.
@@ -166,7 +170,7 @@ pub fn rebuild(config: &JobsConfig, store: &dyn Store) -> Result<Vec<RebuiltTask
 /// One task with its metadata.
 struct FoundTask<'a> {
     config: &'a JobsConfig,
-    told: &'a Value,
+    metadata: &'a Value,
     folder: &'a Path,
     attempt: u32,
     until: Timestamp,
@@ -174,20 +178,20 @@ struct FoundTask<'a> {
 
 impl FoundTask<'_> {
     fn rebuilt_change(&self, id: &str) -> Result<(JobChange, RebuildResult), String> {
-        let name = text_of(self.told, "type");
+        let name = text_of(self.metadata, "type");
         let spec = self.config.types.get(&name);
         let spec = spec.ok_or_else(|| format!("its type '{name}' is not in the settings"))?;
         let now = self.config.clock.now();
         let saved = checkpoint_files(&[&self.config.data.join("tasks").join(id), self.folder], id);
         let latest = saved.last().map(|(_, it)| it);
         let mut job = Job {
-            title: text_of(self.told, "title"),
-            description: text_of(self.told, "description"),
+            title: text_of(self.metadata, "title"),
+            description: text_of(self.metadata, "description"),
             kind: Some(spec.kind()),
             limits: self.config.limits,
-            depends_on: texts_of(self.told, "dependsOn"),
-            scheduled_for: time_of(self.told, "scheduledFor"),
-            retry_of: self.told["retryOf"].as_str().map(str::to_owned),
+            depends_on: texts_of(self.metadata, "dependsOn"),
+            scheduled_for: time_of(self.metadata, "scheduledFor"),
+            retry_of: self.metadata["retryOf"].as_str().map(str::to_owned),
             tokens: latest.map_or(0, |it| it.tokens_used),
             ..Job::draft()
         };
@@ -233,24 +237,24 @@ impl FoundTask<'_> {
     ) -> JobAttributes {
         let own = self.config.data.join("workspaces").join(id);
         let named = (self.folder != own).then(|| self.folder.to_string_lossy().into_owned());
-        let budget = &self.told["budget"];
+        let budget = &self.metadata["budget"];
         JobAttributes {
             type_name: Some(type_name.into()),
-            priority: Priority::from_name(&text_of(self.told, "priority")).unwrap_or_default(),
-            agent: self.told["agent"].as_str().map(str::to_owned),
+            priority: Priority::from_name(&text_of(self.metadata, "priority")).unwrap_or_default(),
+            agent: self.metadata["agent"].as_str().map(str::to_owned),
             real_workspace: named.as_ref().map(|_| {
                 let real = real_path(self.folder);
                 real.to_string_lossy().into_owned()
             }),
             workspace: named,
-            share_workspace: self.told["shareWorkspace"] == true,
-            label: self.told["label"].as_str().map(str::to_owned),
+            share_workspace: self.metadata["shareWorkspace"] == true,
+            label: self.metadata["label"].as_str().map(str::to_owned),
             budget: JobBudget {
                 tokens: budget["tokens"].as_u64(),
                 usd: budget["usd"].as_f64(),
                 minutes: budget["minutes"].as_u64(),
             },
-            created_at: time_of(self.told, "createdAt").unwrap_or(now).0,
+            created_at: time_of(self.metadata, "createdAt").unwrap_or(now).0,
             updated_at: now.0,
             place: OutputPosition {
                 attempt: self.attempt,
@@ -271,7 +275,7 @@ impl FoundTask<'_> {
         records: &mut Vec<JobRecord>,
         timers: &mut Vec<TimerChange>,
     ) -> RebuildResult {
-        let status = text_of(self.told, "status");
+        let status = text_of(self.metadata, "status");
         if status == "pending" {
             job.state = JobState::Pending;
             if let Some(due) = job.scheduled_for {
@@ -280,26 +284,26 @@ impl FoundTask<'_> {
             return RebuildResult::Kept("pending");
         }
         let total = job.total_phases().max(1);
-        let told = self.told["currentPhase"].as_u64();
+        let recorded = self.metadata["currentPhase"].as_u64();
         let phase = latest.and_then(|it| it.task_phase);
-        let phase = told.and_then(|it| u32::try_from(it).ok()).or(phase);
+        let phase = recorded.and_then(|it| u32::try_from(it).ok()).or(phase);
         job.phase = match latest {
             Some(_) => phase.unwrap_or(1).clamp(1, total),
             None => self.unfinished_phase(spec, total),
         };
-        let started = time_of(self.told, "startedAt").unwrap_or(self.until);
+        let started = time_of(self.metadata, "startedAt").unwrap_or(self.until);
         (job.attempt, job.process) = (self.attempt, ProcessState::Gone);
         job.started_at = Some(started);
-        let at = time_of(self.told, "updatedAt").unwrap_or(started);
+        let at = time_of(self.metadata, "updatedAt").unwrap_or(started);
         match status.as_str() {
             "completed" => {
                 (job.phase, job.reached) = (total, StepProgress::END);
-                job.archived = self.told["archived"] == true;
+                job.archived = self.metadata["archived"] == true;
                 job.state = JobState::Completed { at };
                 RebuildResult::Kept("completed")
             }
             "failed" => {
-                job.state = JobState::Failed(stored_failure(&self.told["failure"], at));
+                job.state = JobState::Failed(stored_failure(&self.metadata["failure"], at));
                 RebuildResult::Kept("failed")
             }
             "review" if latest.is_some() => {
@@ -330,7 +334,7 @@ impl FoundTask<'_> {
                 job.state = JobState::Reviewing;
                 RebuildResult::Kept("review")
             }
-            _ if text_of(self.told, "pausedBy") == PausedByKind::Person.name() => {
+            _ if text_of(self.metadata, "pausedBy") == PausedByKind::Person.name() => {
                 job.state = JobState::Paused(PauseCause::Person);
                 RebuildResult::Kept("paused")
             }
@@ -371,13 +375,13 @@ fn set_timer(kind: TimerKind, due: Timestamp) -> TimerChange {
     }
 }
 
-fn stored_failure(told: &Value, at: Timestamp) -> JobFailure {
-    let code = FailureCode::from_name(&text_of(told, "code"));
+fn stored_failure(failure: &Value, at: Timestamp) -> JobFailure {
+    let code = FailureCode::from_name(&text_of(failure, "code"));
     JobFailure {
         code: code.unwrap_or(FailureCode::AgentFatal),
-        message: text_of(told, "message"),
+        message: text_of(failure, "message"),
         details: None,
-        at: time_of(told, "at").unwrap_or(at),
+        at: time_of(failure, "at").unwrap_or(at),
     }
 }
 
@@ -490,15 +494,15 @@ fn read_json(path: &Path) -> Option<Value> {
     serde_json::from_slice(&bytes).ok()
 }
 
-fn text_of(told: &Value, name: &str) -> String {
-    told[name].as_str().unwrap_or_default().to_owned()
+fn text_of(object: &Value, name: &str) -> String {
+    object[name].as_str().unwrap_or_default().to_owned()
 }
 
-fn texts_of(told: &Value, name: &str) -> Vec<String> {
-    let all = told[name].as_array().into_iter().flatten();
+fn texts_of(object: &Value, name: &str) -> Vec<String> {
+    let all = object[name].as_array().into_iter().flatten();
     all.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-fn time_of(told: &Value, name: &str) -> Option<Timestamp> {
-    parse_time(told[name].as_str()?)
+fn time_of(object: &Value, name: &str) -> Option<Timestamp> {
+    parse_time(object[name].as_str()?)
 }

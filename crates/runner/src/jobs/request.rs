@@ -324,7 +324,7 @@ pub enum RequestError {
     /// The server stops.
     #[error("the server stops")]
     Draining,
-    /// Nothing can be decided at the moment. It is not known whether a step in flight is durable.
+    /// Nothing can be decided at the moment. It is not known whether a pending step is durable.
     #[error("{}", _0.reason)]
     Unavailable(Outage),
     /// The store failed.

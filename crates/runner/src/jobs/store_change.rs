@@ -107,11 +107,11 @@ fn message_ids(messages: &[MessageToAgent]) -> Vec<String> {
 
 /// Returns the ids of people's messages that these effects hand to an agent.
 fn handed_over(effects: &[Effect]) -> Vec<String> {
-    let told = |effect: &Effect| match effect {
+    let sent_ids = |effect: &Effect| match effect {
         Effect::SendMessage { messages: say, .. } => message_ids(say),
         _ => Vec::new(),
     };
-    effects.iter().flat_map(told).collect()
+    effects.iter().flat_map(sent_ids).collect()
 }
 
 impl JobDispatcher {

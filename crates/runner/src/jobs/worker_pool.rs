@@ -122,7 +122,7 @@ pub(super) enum WorkOutcome {
     Failed(String),
 }
 
-/// Executor of tasks that take time: a [`Workshop`], or a simulation.
+/// Executor of tasks that take time: a [`WorkerPool`], or a simulation.
 pub(super) trait WorkExecutor: Send {
     fn submit_work(&self, task: WorkItem);
     /// Schedules a rewrite of the job's metadata file.

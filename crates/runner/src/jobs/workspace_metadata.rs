@@ -55,7 +55,7 @@ struct MetadataQueue {
 #[derive(Default)]
 struct QueuedWrites {
     /// Jobs whose metadata file is outdated, with their latest row.
-    untold: BTreeMap<String, (JobRow, Timestamp)>,
+    outdated: BTreeMap<String, (JobRow, Timestamp)>,
     removed: VecDeque<(JobRow, ReplyCallback)>,
     over: bool,
 }
@@ -82,7 +82,7 @@ impl MetadataWriter {
     pub(super) fn describe(&self, row: JobRow, at: Timestamp) {
         self.shared
             .queued_writes()
-            .untold
+            .outdated
             .insert(row.id.clone(), (row, at));
         self.shared.more.notify_one();
     }
@@ -99,7 +99,7 @@ pub(super) struct RemovalQueue(Arc<MetadataQueue>);
 impl RemovalQueue {
     pub(super) fn push_removal(&self, row: JobRow, reply: ReplyCallback) {
         let mut wanted = self.0.queued_writes();
-        wanted.untold.remove(&row.id);
+        wanted.outdated.remove(&row.id);
         wanted.removed.push_back((row, reply));
         drop(wanted);
         self.0.more.notify_one();
@@ -140,11 +140,11 @@ fn run_writer(config: &JobsConfig, shared: &MetadataQueue) {
             }
             let (row, made) = (None, None);
             reply(Ok(JobResponse { row, made }));
-        } else if !wanted.untold.is_empty() {
-            let untold = std::mem::take(&mut wanted.untold);
+        } else if !wanted.outdated.is_empty() {
+            let outdated = std::mem::take(&mut wanted.outdated);
             drop(wanted);
             let mut lines = String::new();
-            for (row, at) in untold.into_values() {
+            for (row, at) in outdated.into_values() {
                 match row.job.attempt {
                     0 => lines.push_str(&format!("{}\n", task_metadata(config, &row, at))),
                     // The next change writes it again; nothing else depends on it.

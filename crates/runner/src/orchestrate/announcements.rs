@@ -114,7 +114,7 @@ impl AnnouncementSender {
         owned: &OwnedOrchestration,
         settings: &BowlineSettings,
         key: &str,
-        heard: &Sender<LoopInput>,
+        inputs: &Sender<LoopInput>,
     ) -> Option<AnnouncementSender> {
         let OrchestrationMeta {
             project,
@@ -135,7 +135,7 @@ impl AnnouncementSender {
         }
         let webhooks = WebhookClient::default();
         let (to, posts) = channel::<PostBatch>();
-        let heard = heard.clone();
+        let inputs = inputs.clone();
         let spawned = std::thread::Builder::new().spawn(move || {
             for post in posts {
                 let mut notes = Vec::new();
@@ -144,11 +144,11 @@ impl AnnouncementSender {
                         notes.push(format!("{}: {note}", letter.name));
                     }
                 }
-                let told = LoopInput::Announced {
+                let delivered = LoopInput::Announced {
                     seq: post.seq,
                     trouble: (!notes.is_empty()).then(|| notes.join(", ")),
                 };
-                if heard.send(told).is_err() {
+                if inputs.send(delivered).is_err() {
                     return;
                 }
             }
@@ -277,7 +277,7 @@ impl RunRuntime<'_> {
         }
     }
 
-    /// Waits for open deliveries, up to [`AWAIT_MS_MAX`]; the next run sends the rest.
+    /// Waits for open deliveries, up to [`DELIVERY_WAIT_MS_MAX`]; the next run sends the rest.
     pub(super) fn await_deliveries(&mut self, events: &Receiver<LoopInput>) -> Result<(), Error> {
         let end = Instant::now() + Duration::from_millis(DELIVERY_WAIT_MS_MAX);
         while self.announcer.as_ref().is_some_and(|it| it.open > 0) {

@@ -97,7 +97,7 @@ pub(super) struct ControlSocket {
 impl ControlSocket {
     /// Binds the socket beside a state file. A socket left by an earlier run is removed: the holder
     /// of the file's lock is alone.
-    pub(super) fn open(state: &Path, heard: Sender<LoopInput>) -> io::Result<ControlSocket> {
+    pub(super) fn open(state: &Path, inputs: Sender<LoopInput>) -> io::Result<ControlSocket> {
         let path = socket_path(state);
         let _ = std::fs::remove_file(&path);
         let _ = std::fs::remove_file(paused_marker(&path));
@@ -111,7 +111,7 @@ impl ControlSocket {
                 for stream in listener.incoming().flatten() {
                     // A client that sends nothing must not block others for long.
                     let _ = stream.set_read_timeout(Some(RESPONSE_TIMEOUT));
-                    if serve_connection(&stream, &heard, &lock).is_none() {
+                    if serve_connection(&stream, &inputs, &lock).is_none() {
                         return;
                     }
                 }
@@ -150,7 +150,7 @@ impl Drop for ControlSocket {
 /// Serves one connection; returns none when the run is over.
 fn serve_connection(
     stream: &UnixStream,
-    heard: &Sender<LoopInput>,
+    inputs: &Sender<LoopInput>,
     answering: &Mutex<()>,
 ) -> Option<()> {
     let mut line = String::new();
@@ -162,7 +162,7 @@ fn serve_connection(
     let answer = match parse_request(&line) {
         Ok((request, lang)) => {
             let (reply, answer) = channel();
-            heard.send(LoopInput::Control(request, lang, reply)).ok()?;
+            inputs.send(LoopInput::Control(request, lang, reply)).ok()?;
             answer.recv_timeout(RESPONSE_TIMEOUT).unwrap_or_default()
         }
         Err(error) => SocketResponse {

@@ -55,7 +55,7 @@ impl RunRuntime<'_> {
                     }
                 }
                 DeferredOrder::Tick(id) => self.queue_tick(id),
-                DeferredOrder::ShowNotice(told, run) => self.show_notice(&told, run),
+                DeferredOrder::ShowNotice(notice, run) => self.show_notice(&notice, run),
             }
         }
         Ok(())
@@ -183,8 +183,8 @@ impl RunRuntime<'_> {
         }));
     }
 
-    fn show_notice(&mut self, told: &RunNotice, run: OrchestrationState) {
-        let line = match told {
+    fn show_notice(&mut self, notice: &RunNotice, run: OrchestrationState) {
+        let line = match notice {
             RunNotice::Begun { id, attempt: 1 } => format!("EXECUTE:{id}"),
             RunNotice::Begun { id, attempt } => format!("EXECUTE:{id}:attempt={attempt}"),
             RunNotice::Found { id } => format!("ATTACH:{id}"),
@@ -214,7 +214,7 @@ impl RunRuntime<'_> {
             RunNotice::PhaseNotLanded { phase, why } => format!("PHASE_NOT_LANDED:{phase}:{why}"),
         };
         self.write_log(&line.replace('\n', " "));
-        self.screen.show_notice(told, &RunView::new(run));
+        self.screen.show_notice(notice, &RunView::new(run));
     }
 }
 

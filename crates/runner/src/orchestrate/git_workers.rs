@@ -34,10 +34,10 @@ pub(super) struct GitWorkers {
 }
 
 impl GitWorkers {
-    pub(super) fn spawn(repo: &RunRepo, heard: &Sender<LoopInput>) -> std::io::Result<GitWorkers> {
+    pub(super) fn spawn(repo: &RunRepo, inputs: &Sender<LoopInput>) -> std::io::Result<GitWorkers> {
         let mut threads = Vec::new();
         let mut begin = |name| -> std::io::Result<Sender<GitWork>> {
-            let (send, thread) = spawn_worker(name, repo.for_thread(name), heard.clone())?;
+            let (send, thread) = spawn_worker(name, repo.for_thread(name), inputs.clone())?;
             threads.push(thread);
             Ok(send)
         };
@@ -144,7 +144,7 @@ fn send(
 fn spawn_worker(
     name: &str,
     repo: RunRepo,
-    heard: Sender<LoopInput>,
+    inputs: Sender<LoopInput>,
 ) -> std::io::Result<(Sender<GitWork>, JoinHandle<()>)> {
     let (send, work) = channel::<GitWork>();
     let thread = std::thread::Builder::new()
@@ -153,7 +153,7 @@ fn spawn_worker(
             let mut seen = ForecastCache::default();
             while let Ok(work) = work.recv() {
                 if let Some(event) = work(&repo, &mut seen)
-                    && heard.send(LoopInput::Event(event)).is_err()
+                    && inputs.send(LoopInput::Event(event)).is_err()
                 {
                     return;
                 }
@@ -187,7 +187,7 @@ pub(super) fn without_git(
     root: PathBuf,
     settings: &OrchestrateSettings,
     environment: BTreeMap<String, String>,
-    heard: &Sender<LoopInput>,
+    inputs: &Sender<LoopInput>,
 ) {
     let commands = match &job {
         GitJob::Land { .. } => vec![settings.evidence.clone()],
@@ -219,24 +219,24 @@ pub(super) fn without_git(
         }
         GitJob::Clean { .. } | GitJob::Forecast { .. } => None,
     };
-    let tell = |heard: &Sender<LoopInput>, event: Option<ConductorEvent>| {
+    let send_event = |inputs: &Sender<LoopInput>, event: Option<ConductorEvent>| {
         if let Some(event) = event {
-            let _ = heard.send(LoopInput::Event(event));
+            let _ = inputs.send(LoopInput::Event(event));
         }
     };
     // Without a command no thread is needed.
     if commands.iter().all(Vec::is_empty) {
-        return tell(heard, over(job, None));
+        return send_event(inputs, over(job, None));
     }
-    let (heard, told) = (heard.clone(), heard.clone());
+    let (inputs, fallback) = (inputs.clone(), inputs.clone());
     let work = move || {
-        tell(
-            &heard,
+        send_event(
+            &inputs,
             over(job, first_failure(&commands, &root, &environment)),
         )
     };
     if std::thread::Builder::new().spawn(work).is_err() {
-        let _ = told.send(LoopInput::Request(RunRequest::Leave));
+        let _ = fallback.send(LoopInput::Request(RunRequest::Leave));
     }
 }
 

@@ -14,7 +14,7 @@ use bowline_engine::supervisor::WantedState;
 pub type RunError = bowline_engine::Error;
 
 /// A slow operation, run by a worker; it may be requested again after a crash. Most are answered
-/// by an [`Event`].
+/// by a [`ConductorEvent`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GitJob {
     /// Create or reuse the worktree of a task.
@@ -318,5 +318,5 @@ pub trait ConductorPorts {
     /// suspicious.
     fn speaks_protocol(&self, id: &NodeId) -> bool;
     /// Shows a notice to people.
-    fn queue_notice(&mut self, told: RunNotice);
+    fn queue_notice(&mut self, notice: RunNotice);
 }

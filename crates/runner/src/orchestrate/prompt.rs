@@ -192,7 +192,7 @@ mod tests {
             dependencies: Vec::new(),
         });
         let graph = Arc::new(TaskGraph::new(nodes.collect()).unwrap());
-        let told = |done: Vec<usize>| {
+        let rendered = |done: Vec<usize>| {
             let done = done.into_iter();
             let done = done.map(|number| (format!("T1.{number}").into(), NodeStatus::Completed));
             let facts = RunFacts {
@@ -202,10 +202,10 @@ mod tests {
             let run = OrchestrationState::from_facts(graph.clone(), &facts);
             done_before(&run, &file, file.task("T1.50").unwrap())
         };
-        assert_eq!(told(Vec::new()), None);
-        let few = told(vec![3, 49, 99]);
+        assert_eq!(rendered(Vec::new()), None);
+        let few = rendered(vec![3, 49, 99]);
         assert_eq!(few.as_deref(), Some("Done before: T1.49, T1.3, T1.99"));
-        let many = told((1..=100).filter(|number| *number != 50).collect()).unwrap();
+        let many = rendered((1..=100).filter(|number| *number != 50).collect()).unwrap();
         assert!(many.starts_with("Done before: T1.49, T1.48, "), "{many}");
         assert!(many.ends_with(", T1.10 and 59 more"), "{many}");
     }

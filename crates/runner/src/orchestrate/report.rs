@@ -244,24 +244,24 @@ pub struct SimulationSummary {
 pub fn simulate_runs(
     context: &Context,
     orchestration: &Orchestration,
-    wish: &SimulationOptions,
+    options: &SimulationOptions,
 ) -> Result<SimulationSummary, Error> {
     let run = orchestration.prospective_run(context)?;
     let settings = read_settings(orchestration.root())?;
     let config = run.run_limits();
     let run = run.with_limits(OrchestrationLimits {
-        max_parallel: wish.parallel.unwrap_or(config.max_parallel),
+        max_parallel: options.parallel.unwrap_or(config.max_parallel),
         ..config
     });
     let rules = run_rules(&RunOptions::default(), &settings, RunMode::Normal);
     let odds = FailureOdds {
-        fails: u64::from(wish.failing.min(100)) * 10,
+        fails: u64::from(options.failing.min(100)) * 10,
         ..FailureOdds::NONE
     };
-    let (from, to) = (wish.minutes.0.min(wish.minutes.1), wish.minutes.1);
+    let (from, to) = (options.minutes.0.min(options.minutes.1), options.minutes.1);
     let takes = (i64::from(from) * MINUTE_MS, i64::from(to) * MINUTE_MS + 1);
     let mut prospect = SimulationSummary {
-        runs: wish.seeds.max(1),
+        runs: options.seeds.max(1),
         took_ms: Vec::new(),
         stalled: Vec::new(),
         worst: most_blocking(&run),

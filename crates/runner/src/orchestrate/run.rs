@@ -93,7 +93,7 @@ pub struct RunOptions {
 /// Display for the progress of a run.
 pub trait RunScreen {
     /// Shows a notice, with the run as it was at that time.
-    fn show_notice(&mut self, told: &RunNotice, run: &RunView);
+    fn show_notice(&mut self, notice: &RunNotice, run: &RunView);
     /// Shows that the plan was edited and its tasks were taken over.
     fn plan_changed(&mut self, run: &RunView);
     /// Updates the usage of a task.
@@ -170,25 +170,25 @@ pub fn run(
     if let Some(repo) = &repo {
         repo.prepare_repository()?;
     }
-    let (heard, events) = channel();
+    let (inputs, events) = channel();
     let jobs = match &repo {
-        Some(repo) => Some(GitWorkers::spawn(repo, &heard).map_err(thread_failed)?),
+        Some(repo) => Some(GitWorkers::spawn(repo, &inputs).map_err(thread_failed)?),
         None => None,
     };
-    let sink = heard.clone();
+    let sink = inputs.clone();
     let attempts = AttemptLoop::spawn(shim_program(), move |news| {
         let _ = sink.send(LoopInput::Attempt(news));
     })
     .map_err(thread_failed)?;
     let entrance =
-        ControlSocket::open(&orchestration.file().path, heard.clone()).map_err(thread_failed)?;
+        ControlSocket::open(&orchestration.file().path, inputs.clone()).map_err(thread_failed)?;
     let meta = owned.read_meta();
-    let told = settings
+    let configured = settings
         .orchestrate
         .mode
         .as_deref()
         .and_then(RunMode::from_name);
-    let mode = options.mode.or(told).unwrap_or(meta.mode);
+    let mode = options.mode.or(configured).unwrap_or(meta.mode);
     let mut rules = run_rules(options, &settings, mode);
     if repo.is_none() {
         // Without a branch, landings need no order.
@@ -197,7 +197,7 @@ pub fn run(
     let promise = options.promise.clone();
     let promise = promise.or(settings.orchestrate.completion_promise.clone());
     let checked = !settings.orchestrate.checks.is_empty();
-    let announcer = AnnouncementSender::spawn(context, &owned, &settings, &key, &heard);
+    let announcer = AnnouncementSender::spawn(context, &owned, &settings, &key, &inputs);
     let ledger = RunJournal::open(owned, &side, &key)?;
     let mut real = RunRuntime {
         context: context.clone(),
@@ -207,7 +207,7 @@ pub fn run(
         repo,
         jobs,
         attempts,
-        inputs: heard.clone(),
+        inputs: inputs.clone(),
         settings,
         agent: options.agent.clone(),
         mode,
@@ -227,12 +227,12 @@ pub fn run(
     real.clean_up_earlier_runs();
     real.queue_missed_ticks();
     begun(StopHandle::new(move |ending| {
-        let wish = if ending {
+        let request = if ending {
             RunRequest::Stop
         } else {
             RunRequest::Leave
         };
-        let _ = heard.send(LoopInput::Request(wish));
+        let _ = inputs.send(LoopInput::Request(request));
     }));
     real.announce_pending()?;
     let mut conductor = Conductor::new(rules);
@@ -301,22 +301,22 @@ fn run_loop(
             .map_or(WAIT_MS_MAX, |at| (at - now).clamp(0, WAIT_MS_MAX));
         let wait =
             Duration::from_millis(wake.unsigned_abs()).min(Duration::from_millis(PLAN_CHECK_MS));
-        let mut heard = match events.recv_timeout(wait) {
-            Ok(heard) => Some(heard),
+        let mut input = match events.recv_timeout(wait) {
+            Ok(input) => Some(input),
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => return Ok(RunOutcome::Left),
         };
         // Inputs that arrive together share one flush.
         let mut answers = Vec::new();
         for more in (0..EVENTS_AT_ONCE).rev() {
-            match heard.take() {
+            match input.take() {
                 Some(LoopInput::Event(event)) => conductor.on_event(real, event)?,
                 Some(LoopInput::Attempt(news)) => {
                     if let Some(event) = real.on_attempt_event(news) {
                         conductor.on_event(real, event)?;
                     }
                 }
-                Some(LoopInput::Request(wish)) => conductor.on_request(real, wish)?,
+                Some(LoopInput::Request(request)) => conductor.on_request(real, request)?,
                 Some(LoopInput::Announced { seq, trouble }) => real.mark_announced(seq, trouble)?,
                 Some(LoopInput::Control(request, lang, reply)) => {
                     answers.push((
@@ -327,7 +327,7 @@ fn run_loop(
                 None => break,
             }
             if more > 0 {
-                heard = events.try_recv().ok();
+                input = events.try_recv().ok();
             }
         }
         if conductor
@@ -357,11 +357,11 @@ fn run_loop(
 fn answer_control_request(
     conductor: &mut Conductor,
     real: &mut RunRuntime<'_>,
-    request: SocketRequest,
+    socket_request: SocketRequest,
     lang: Lang,
 ) -> Result<SocketResponse, Error> {
-    let outcome = convert_request(real, request).and_then(|wish| {
-        let task = match &wish {
+    let outcome = convert_request(real, socket_request).and_then(|request| {
+        let task = match &request {
             RunRequest::Move(
                 Command::Start { id }
                 | Command::Complete { id }
@@ -372,7 +372,7 @@ fn answer_control_request(
             _ => None,
         };
         let still = conductor.is_paused();
-        conductor.on_request(real, wish)?;
+        conductor.on_request(real, request)?;
         if conductor.is_paused() != still {
             control_socket::mark_paused(&real.journal.owned.orchestration().file().path, !still);
         }
@@ -450,7 +450,7 @@ pub(super) fn open_repo(
     let target = known.target.filter(|_| known.started_at == started_at);
     let first = target.is_none();
     let run = &settings.orchestrate;
-    let customs = RepoSettings {
+    let repo_settings = RepoSettings {
         orchestrate: run.clone(),
         environment: context.variables.for_commands(),
         lang: context.lang,
@@ -459,7 +459,15 @@ pub(super) fn open_repo(
     };
     let plan = plan.map(|plan| plan.path.as_path());
     let root = orchestration.root();
-    let repo = RunRepo::open(root, &side, Arc::new(hold), target, plan, &key, customs)?;
+    let repo = RunRepo::open(
+        root,
+        &side,
+        Arc::new(hold),
+        target,
+        plan,
+        &key,
+        repo_settings,
+    )?;
     if let Some(repo) = repo.as_ref().filter(|_| first) {
         let beginning = RunOrigin {
             target: Some(repo.target_branch().to_owned()),

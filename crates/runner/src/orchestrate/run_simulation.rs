@@ -444,7 +444,7 @@ impl ConductorPorts for SimulatedWorld {
         true
     }
 
-    fn queue_notice(&mut self, _told: RunNotice) {}
+    fn queue_notice(&mut self, _notice: RunNotice) {}
 }
 
 /// Runs a graph of tasks through the real conductor over simulated time.

@@ -82,7 +82,7 @@ pub(super) struct RunRuntime<'s> {
     pub(super) capacity_checked_at: Option<Instant>,
 }
 
-/// A call of [`Ports`], deferred until the decision behind it is durable.
+/// A call of [`ConductorPorts`], deferred until the decision behind it is durable.
 pub(super) enum DeferredOrder {
     Submit(GitJob),
     Begin(NodeId, TaskRecord),
@@ -173,8 +173,8 @@ impl RunRuntime<'_> {
                 _ => {}
             }
         }
-        let voice = self.live_attempts.get_mut(&news.id)?;
-        let (id, number) = (voice.task.clone(), voice.number);
+        let live = self.live_attempts.get_mut(&news.id)?;
+        let (id, number) = (live.task.clone(), live.number);
         let life = match news.kind {
             AttemptEventKind::Running { .. } => TaskAgentEvent::Running,
             AttemptEventKind::Output {
@@ -183,7 +183,7 @@ impl RunRuntime<'_> {
                 events,
                 resume,
             } => {
-                let words = voice.parser.parse_output(&bytes, &events);
+                let words = live.parser.parse_output(&bytes, &events);
                 for event in &events {
                     reply_unattended(&self.attempts, &news.id, event);
                 }
@@ -192,9 +192,9 @@ impl RunRuntime<'_> {
                 TaskAgentEvent::Signals(words)
             }
             AttemptEventKind::Exited { exit, error_tail } => {
-                let words = voice.parser.finish_output();
+                let words = live.parser.finish_output();
                 let tail = match error_tail.trim() {
-                    "" => voice.parser.text_tail().to_owned(),
+                    "" => live.parser.text_tail().to_owned(),
                     tail => tail.to_owned(),
                 };
                 self.live_attempts.remove(&news.id);
@@ -333,13 +333,13 @@ impl RunRuntime<'_> {
     }
 
     pub(super) fn track_attempt(&mut self, id: &NodeId, note: &TaskRecord, client: &ClientProgram) {
-        let voice = LiveAttempt {
+        let live = LiveAttempt {
             task: id.clone(),
             number: note.attempt,
             parser: TaskOutputParser::new(id, &self.promise, client.protocol),
         };
         let attempt = self.attempt_id(id, note.attempt);
-        self.live_attempts.insert(attempt.into(), voice);
+        self.live_attempts.insert(attempt.into(), live);
     }
 }
 
@@ -362,12 +362,12 @@ pub(super) fn phase_place(
     let file = plan.map(|plan| &plan.file);
     let slug = file.map_or_else(|| format!("phase-{number}"), |file| file.phase_slug(number));
     let heading = file.and_then(|file| file.phases.iter().find(|it| it.number == number));
-    let told = heading.and_then(|heading| heading.worktree.as_deref());
-    let told = told.map(Path::new).filter(|path| {
+    let named_folder = heading.and_then(|heading| heading.worktree.as_deref());
+    let named_folder = named_folder.map(Path::new).filter(|path| {
         let inside = |part| matches!(part, std::path::Component::Normal(_));
         path.components().all(inside)
     });
-    let folder = told.map_or_else(|| Path::new("worktree").join(&slug), Path::to_owned);
+    let folder = named_folder.map_or_else(|| Path::new("worktree").join(&slug), Path::to_owned);
     let name = folder.file_name().map(|name| name.to_string_lossy());
     let branch = name.filter(|name| is_plain_name(name));
     let place = PhasePlace {
@@ -488,13 +488,13 @@ impl ConductorPorts for RunRuntime<'_> {
     }
 
     fn request_repeat(&mut self, id: &NodeId, number: u32) -> bool {
-        let hears = self
+        let accepts_input = self
             .task_client(id)
             .is_ok_and(|client| client.accepts_input());
-        if hears {
+        if accepts_input {
             self.orders.push(DeferredOrder::Repeat(id.clone(), number));
         }
-        hears
+        accepts_input
     }
 
     fn request_input_close(&mut self, id: &NodeId, number: u32) {
@@ -519,8 +519,8 @@ impl ConductorPorts for RunRuntime<'_> {
         client.is_ok_and(|client| client.protocol != AgentProtocol::Markers)
     }
 
-    fn queue_notice(&mut self, told: RunNotice) {
+    fn queue_notice(&mut self, notice: RunNotice) {
         let run = self.run_state().clone();
-        self.orders.push(DeferredOrder::ShowNotice(told, run));
+        self.orders.push(DeferredOrder::ShowNotice(notice, run));
     }
 }

@@ -31,23 +31,23 @@ impl TaskOutputParser {
         bytes: &[u8],
         events: &[AgentEvent<'_>],
     ) -> Vec<OutputSignal> {
-        let heard = self.inner.parse_output(bytes, events);
-        self.interpret_lines(heard)
+        let signals = self.inner.parse_output(bytes, events);
+        self.interpret_lines(signals)
     }
 
     /// Ends the output: a last line needs no line break.
     pub(super) fn finish_output(&mut self) -> Vec<OutputSignal> {
-        let heard = self.inner.finish_output();
-        self.interpret_lines(heard)
+        let signals = self.inner.finish_output();
+        self.interpret_lines(signals)
     }
 
     /// Replaces lines by what they say about the task; passes on all else.
-    fn interpret_lines(&self, heard: Vec<OutputSignal>) -> Vec<OutputSignal> {
+    fn interpret_lines(&self, signals: Vec<OutputSignal>) -> Vec<OutputSignal> {
         let meant = |word| match word {
             OutputSignal::Line(line) => self.interpret_line(&line),
             other => vec![other],
         };
-        heard.into_iter().flat_map(meant).collect()
+        signals.into_iter().flat_map(meant).collect()
     }
 
     fn interpret_line(&self, line: &str) -> Vec<OutputSignal> {
@@ -79,13 +79,13 @@ mod tests {
     fn lines_count_however_they_are_cut_and_only_those_of_this_task() {
         let text = b"I begin\nDONE:T1.2\nFAIL:T1.1:no compiler\nDONE:T1.1";
         for size in 1..text.len() {
-            let mut hearing = TaskOutputParser::new("T1.1", "TASK_DONE", AgentProtocol::Markers);
+            let mut parser = TaskOutputParser::new("T1.1", "TASK_DONE", AgentProtocol::Markers);
             let mut words: Vec<OutputSignal> = text
                 .chunks(size)
-                .flat_map(|part| hearing.parse_output(part, &[]))
+                .flat_map(|part| parser.parse_output(part, &[]))
                 .chain([])
                 .collect();
-            words.extend(hearing.finish_output());
+            words.extend(parser.finish_output());
             words.retain(|word| *word != OutputSignal::AnyOutput);
             assert_eq!(
                 words,
@@ -94,7 +94,7 @@ mod tests {
                     OutputSignal::Complete
                 ]
             );
-            assert!(hearing.text_tail().ends_with("DONE:T1.1\n"));
+            assert!(parser.text_tail().ends_with("DONE:T1.1\n"));
         }
     }
 }

@@ -232,7 +232,7 @@ fn a_driver_that_comes_back_goes_on_where_the_first_one_was() {
     });
     assert_eq!(next, 1);
     let id = world.id("one");
-    // The same message twice under one number is heard once.
+    // The same message twice under one number is delivered once.
     for _ in 0..2 {
         world
             .attempts
@@ -240,7 +240,7 @@ fn a_driver_that_comes_back_goes_on_where_the_first_one_was() {
     }
     let (said, _, exit, _) = world.to_the_end();
     assert_eq!((said.as_str(), exit.code), ("second word\n", Some(0)));
-    // Whoever comes after the end hears all of it again, from where it says.
+    // Whoever comes after the end receives all of it again, from where it says.
     world.again("one", ResumePoint::default());
     let (said, _, exit, _) = world.to_the_end();
     assert_eq!(said, "first\nsecond word\n");

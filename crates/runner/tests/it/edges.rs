@@ -1,4 +1,5 @@
-//! What tasks may not be given, and what their agents may not have: workspaces, tokens, names of variables.
+//! What tasks may not be given, and what their agents may not have: workspaces, tokens, names of
+//! variables.
 
 use crate::world::{BOUND, World};
 use bowline_machines::job::{AgentDependency, AgentMarker, Command};
@@ -105,7 +106,7 @@ fn the_token_of_an_attempt_ends_with_it() {
     assert!(wait_until(BOUND, || !kept.exists()), "its file is kept");
 }
 
-/// Names that would change what programs the agent starts, or what it is told.
+/// Names that would change what programs the agent starts, or its input.
 const PROTECTED: [&str; 7] = [
     "PATH",
     "HOME",

@@ -1,4 +1,5 @@
-//! What has to come to an end: whoever looks at a phase for too long, and everything of a task that is deleted.
+//! What has to come to an end: whoever looks at a phase for too long, and everything of a task that
+//! is deleted.
 
 use crate::world::{BOUND, World};
 use bowline_formats::agents::AgentProtocol;
@@ -174,7 +175,8 @@ fn nothing_of_a_deleted_task_is_left_but_the_folder_a_person_named() {
         world.saved(&id);
         let pids = noted(&folder);
         assert!(pids.iter().all(|pid| is_there(*pid)), "{pids:?}");
-        // Neither its agent nor its app wants to end, and nobody waits for them before it is deleted.
+        // Neither its agent nor its app wants to end, and nobody waits for them before it is
+        // deleted.
         world
             .ask(JobRequest::Command(id.clone(), Command::Cancel))
             .unwrap();

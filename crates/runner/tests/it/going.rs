@@ -1,4 +1,5 @@
-//! What keeps a job going, with real agents: silence, a time to begin, an interrupt, and places for what wakes by itself.
+//! What keeps a job going, with real agents: silence, a time to begin, an interrupt, and places for
+//! what wakes by itself.
 
 use crate::world::{BOUND, World};
 use bowline_engine::clock::Clock;

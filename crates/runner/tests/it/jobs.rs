@@ -334,7 +334,7 @@ fn tasks_wait_for_others_for_places_and_not_for_each_other() {
     assert!(matches!(blocked, Err(RequestError::Rule(_))), "{blocked:?}");
 }
 
-/// Whoever looks at a list hears of drafts as well, though none of this is a transition.
+/// Whoever looks at a list learns of drafts as well, though none of this is a transition.
 #[test]
 fn a_draft_is_told_of_when_it_is_made_edited_and_deleted() {
     let world = World::new("exit 0\n", 1);

@@ -63,7 +63,8 @@ fn killed_at_any_moment_everything_happens_once_and_no_agent_is_started_anew() {
         assert_eq!((row.job.questions.len(), row.job.reviews.len()), (1, 2));
         let workspace = data.join("workspaces").join(&row.id);
         let starts = lines(&workspace.join("starts")).len();
-        // One whose start itself was cut short is started anew under the next number; never twice under the same.
+        // One whose start itself was cut short is started anew under the next number; never twice
+        // under the same.
         assert!(starts <= row.job.attempt as usize, "{starts} {:?}", row.job);
         assert_eq!(starts, 1, "agents go on without us");
         assert_eq!(lines(&workspace.join("heard")), ["answered", "approved"]);

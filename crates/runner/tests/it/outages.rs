@@ -1,4 +1,5 @@
-//! Failures of the store under the loop that decides: it starts anew from what is durable, or the process has to end.
+//! Failures of the store under the loop that decides: it starts anew from what is durable, or the
+//! process has to end.
 
 use crate::world::{BOUND, World};
 use bowline_machines::job::TaskStatus;
@@ -29,7 +30,8 @@ enum Fault {
     DiskFull,
 }
 
-/// A store of which chosen calls fail: those from `from` on, `count` of them, or all until a moment.
+/// A store of which chosen calls fail: those from `from` on, `count` of them, or all until a
+/// moment.
 #[derive(Debug)]
 pub(crate) struct FaultyStore {
     store: SqliteStore,

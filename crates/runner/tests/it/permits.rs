@@ -8,7 +8,8 @@ use bowline_runner::jobs::{JobRequest, RequestError};
 use bowline_store::{NO_JOB, PermissionRow, RecordBody, RecordKind, RecordQuery};
 use bowline_test_support::wait_until;
 
-/// A client that asks leave for the tools in `asks`, all at once, and writes down what it is answered.
+/// A client that asks leave for the tools in `asks`, all at once, and writes down what it is
+/// answered.
 const CLIENT: &str = r#"
 want() { printf '{"type":"control_request","request_id":"%s","request":{"subtype":"can_use_tool","tool_name":"%s","input":{"command":"%s"}}}\n' "$1" "$2" "$3"; }
 text() { printf '{"type":"assistant","session_id":"s","parent_tool_use_id":null,"message":{"role":"assistant","content":[{"type":"text","text":"%s"}]}}\n' "$1"; }
@@ -191,7 +192,7 @@ wait_for never
     let reason = "no".to_owned();
     world.decide(Command::Deny { permission, reason }).unwrap();
     world.until(&id, ("completed", "completed"));
-    // All of one second: told apart by what was asked.
+    // All of one second: distinguished by what was asked.
     let settled = |command: &str| {
         let input = serde_json::json!({ "command": command }).to_string();
         let row = rows(&world, &id).into_iter().find(|it| it.input == input);

@@ -1,4 +1,5 @@
-//! The conductor over simulated time: thousands of runs from seeds, each with whatever can go wrong.
+//! The conductor over simulated time: thousands of runs from seeds, each with whatever can go
+//! wrong.
 
 use bowline_engine::machines::orchestrate::{NodeSpec, NodeStatus, OrchestrationLimits, TaskGraph};
 use bowline_formats::settings::RunLimits;
@@ -169,7 +170,8 @@ fn without_trouble_every_task_takes_one_attempt() {
     assert_eq!(outcome.attempts, 24);
 }
 
-/// The world of the simulation counts every agent that is begun: crashes and new conductors change nothing about the hour.
+/// The world of the simulation counts every agent that is begun: crashes and new conductors change
+/// nothing about the hour.
 #[test]
 fn the_starts_of_an_hour_are_limited_over_crashes() {
     let graph = graph();

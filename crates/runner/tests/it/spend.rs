@@ -1,4 +1,4 @@
-//! What agents use is written down with what told of it, once.
+//! What agents use is written down with what reported it, once.
 
 use crate::world::{BOUND, World};
 use bowline_formats::agents::AgentProtocol;

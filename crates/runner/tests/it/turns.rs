@@ -1,4 +1,5 @@
-//! Turns of a client: those that a limit ends, those that take in what they are told, and questions in the client's own way.
+//! Turns of a client: those that a limit ends, those that take in their messages, and questions
+//! in the client's own way.
 
 use crate::world::World;
 use bowline_formats::agents::AgentProtocol;
@@ -30,7 +31,7 @@ text '=== CUSTOM TASK COMPLETE ==='
 wait_for 'never'
 "#,
     );
-    // Without the time it was told first, it would wait for a minute.
+    // Without the time that was reported first, it would wait for a minute.
     world.until(&id, ("completed", "completed"));
     let moves = world.transitions(&id, "agent").join("\n");
     assert_eq!(moves.matches(" RATE_LIMIT\n").count(), 1, "{moves}");

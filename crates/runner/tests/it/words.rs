@@ -1,4 +1,5 @@
-//! Words of people that were acknowledged: each is read by a process, whatever dies between the two.
+//! Words of people that were acknowledged: each is read by a process, whatever dies between the
+//! two.
 
 use crate::world::{BOUND, World};
 use bowline_formats::agents::AgentProtocol;
@@ -10,8 +11,8 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::PathBuf;
 
-/// Writes every line it reads into a file of its attempt. The first one stops reading behind its prompt, in the state
-/// that its task asks for; the next one reads on.
+/// Writes every line it reads into a file of its attempt. The first one stops reading behind its
+/// prompt, in the state that its task asks for; the next one reads on.
 const LISTENER: &str = r#"
 me=${BOWLINE_ATTEMPT##*-}
 hear() { IFS= read -r line || exit 9; printf '%s\n' "$line" >> "heard-$me"; }

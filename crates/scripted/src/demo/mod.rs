@@ -179,20 +179,20 @@ pub fn run_demo<F: From<ServeTrouble>>(
             let lang = output.lang();
             let client = ApiClient::for_data_folder(&data, lang);
             let token = bowline_server::read_secret(&data.join("token"));
-            let told = client.map_err(|it| it.say(lang).0).and_then(|client| {
+            let result = client.map_err(|it| it.say(lang).0).and_then(|client| {
                 let client = client.with_token(token.unwrap_or_default());
                 play_demo(&output, &client, &url, &link, &data, check)
             });
-            let told = told.and_then(|()| match gardening.filter(|_| check) {
+            let result = result.and_then(|()| match gardening.filter(|_| check) {
                 None => Ok(()),
                 Some(work) => await_garden(&output, work),
             });
-            if !check && told.is_ok() {
+            if !check && result.is_ok() {
                 let place = data.parent().unwrap_or(&data).to_owned();
                 offer_to_kill(&output, &place);
                 return;
             }
-            *outcome.lock().unwrap_or_else(PoisonError::into_inner) = told.err();
+            *outcome.lock().unwrap_or_else(PoisonError::into_inner) = result.err();
             stopper.stop();
         });
     };

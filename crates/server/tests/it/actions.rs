@@ -1,7 +1,7 @@
 //! Every person's action on every state of the machine's table, over REST: what the machine allows is done, what it refuses is
 //! answered with its code and a hint, and changes nothing.
 
-use crate::desk::{AGENT_TOKEN, NOW, World};
+use crate::fake_job_service::{AGENT_TOKEN, NOW, World};
 use bowline_engine::machines::job::{Command, Job, JobCheckpoint, JobMachine};
 use bowline_engine::machines::table::MachineCatalogue as _;
 use bowline_engine::machines::{CodedRefusal as _, Machine as _};
@@ -203,10 +203,10 @@ fn every_action_in_every_state() {
         for index in 0..count {
             // A world of its own for each: ids in the table are the same in every state.
             let world = World::new();
-            world.desk.put("task_x", &state);
-            world.desk.put_checkpoint("task_x", "cp_task_x");
+            world.job_service.put("task_x", &state);
+            world.job_service.put_checkpoint("task_x", "cp_task_x");
             let action = actions("task_x", &state).remove(index);
-            let store = world.desk.store();
+            let store = world.job_service.store();
             let before = store.find_job("task_x").unwrap();
             let answer = world
                 .person()
@@ -263,8 +263,8 @@ fn a_repeated_key_is_answered_as_the_first_time() {
                 continue;
             }
             let world = World::new();
-            world.desk.put("task_x", &state);
-            world.desk.put_checkpoint("task_x", "cp_task_x");
+            world.job_service.put("task_x", &state);
+            world.job_service.put_checkpoint("task_x", "cp_task_x");
             let client = world.person();
             let Action {
                 method, path, body, ..
@@ -272,10 +272,10 @@ fn a_repeated_key_is_answered_as_the_first_time() {
             let what = format!("{name}: {method} {path}");
             let first = keyed(&client, method, &path, &body);
             assert!((200..300).contains(&first.0), "{what}: {first:?}");
-            let moved = world.desk.store().find_job("task_x").unwrap();
+            let moved = world.job_service.store().find_job("task_x").unwrap();
             assert_eq!(keyed(&client, method, &path, &body), first, "{what}");
             assert_eq!(
-                world.desk.store().find_job("task_x").unwrap(),
+                world.job_service.store().find_job("task_x").unwrap(),
                 moved,
                 "{what}"
             );
@@ -295,7 +295,7 @@ fn a_repeated_key_is_answered_as_the_first_time() {
 #[test]
 fn keys_hold_for_everything_that_changes_something() {
     let world = World::with_project(|_| {});
-    world.desk.put_running("task_agent");
+    world.job_service.put_running("task_agent");
     let (person, agent) = (world.person(), world.with_token(AGENT_TOKEN));
     let verb = format!("{}/memory/task-new", world.workspace());
     let asked = [
@@ -344,7 +344,11 @@ fn a_sign_in_link_is_not_kept_for_its_key() {
         answer.unwrap().json()["url"].as_str().unwrap().to_owned()
     };
     assert_ne!(link(), link());
-    let kept = world.desk.store().stored_response("response\n1").unwrap();
+    let kept = world
+        .job_service
+        .store()
+        .stored_response("response\n1")
+        .unwrap();
     assert_eq!(kept, None);
 }
 
@@ -354,7 +358,7 @@ fn what_is_allowed_is_told() {
     let world = World::new();
     for (index, (name, state)) in JobMachine::sample_states().into_iter().enumerate() {
         let id = format!("task_s{index}");
-        world.desk.put_alone(&id, &state);
+        world.job_service.put_alone(&id, &state);
         let task = world.get(&format!("/api/tasks/{id}")).json();
         let told: Vec<&str> = task["allowedActions"]
             .as_array()
@@ -378,7 +382,7 @@ fn what_is_allowed_is_told() {
 fn refusals_are_told_in_the_callers_language() {
     let world = World::new();
     let (_, draft) = JobMachine::sample_states().remove(0);
-    world.desk.put("task_x", &draft);
+    world.job_service.put("task_x", &draft);
     let client = bowline_server::client::ApiClient::for_url(
         &world.url,
         Some(world.token()),

@@ -1,6 +1,6 @@
 //! Verbs on state files, asked by whoever looked a while ago, twice, wrongly, or at a file that is not what it seems.
 
-use crate::desk::World;
+use crate::fake_job_service::World;
 use crate::taken::{done, empty, refused};
 use crate::workspaces::context;
 use bowline_engine::operations::develop::DevelopRun;
@@ -151,7 +151,7 @@ fn what_happened_to_a_file_is_told_to_whoever_looks_and_whoever_goes_on() {
     assert!(codes(&one).contains(&"not_believed"), "{:?}", codes(&one));
 }
 
-/// Two who decide on the same version are one who does and one who is told.
+/// Of two decisions on the same version, one is made and the other is refused.
 #[test]
 fn of_all_who_saw_the_same_version_one_is_done() {
     let (world, path, root) = empty();

@@ -1,6 +1,6 @@
 //! Server-sent events: in order, without a gap after a break, and refused when too old.
 
-use crate::desk::World;
+use crate::fake_job_service::World;
 use bowline_engine::machines::Timestamp;
 use bowline_server::job_service::JobService as _;
 use bowline_store::RetentionLimits;
@@ -83,9 +83,9 @@ fn what_is_not_kept_any_more_is_said() {
         requests_until: Timestamp(0),
         effects_from: None,
     };
-    world.desk.store().prune_rows(&kept).unwrap();
+    world.job_service.store().prune_rows(&kept).unwrap();
     tasks(&world, 1);
-    let (oldest, _) = world.desk.store().feed_range().unwrap();
+    let (oldest, _) = world.job_service.store().feed_range().unwrap();
     assert!(oldest > 1, "the store forgot nothing");
     let answer = world
         .person()

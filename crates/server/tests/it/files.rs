@@ -1,11 +1,11 @@
 //! Output, artifacts and ZIP files.
 
-use crate::desk::World;
+use crate::fake_job_service::World;
 use serde_json::json;
 
 fn with_files() -> World {
     let world = World::new();
-    world.desk.put_running("task_f");
+    world.job_service.put_running("task_f");
     let folder = world.folder.path().join("workspaces/task_f");
     std::fs::create_dir_all(folder.join("docs")).unwrap();
     std::fs::create_dir_all(folder.join(".checkpoints")).unwrap();
@@ -45,7 +45,7 @@ const NAMES: [&str; 16] = [
 #[test]
 fn artifacts_of_any_name_are_listed_sent_and_zipped() {
     let world = World::new();
-    world.desk.put_running("task_n");
+    world.job_service.put_running("task_n");
     let folder = world.folder.path().join("workspaces/task_n");
     std::fs::create_dir_all(folder.join("docs")).unwrap();
     for (number, name) in NAMES.iter().enumerate() {
@@ -106,7 +106,7 @@ fn unzipped(world: &World, task: &str) -> serde_json::Value {
 #[test]
 fn artifacts_begin_with_a_dot_too_but_records_are_none() {
     let world = World::new();
-    world.desk.put_running("task_d");
+    world.job_service.put_running("task_d");
     let folder = world.folder.path().join("workspaces/task_d");
     let shown = [".github/workflows/ci.yml", ".eslintrc", "docs/.draft.md"];
     let records = [
@@ -160,7 +160,7 @@ fn artifacts_begin_with_a_dot_too_but_records_are_none() {
 fn artifacts_are_files_of_the_workspace_and_nothing_else() {
     let world = with_files();
     world
-        .desk
+        .job_service
         .values
         .lock()
         .unwrap()
@@ -231,7 +231,7 @@ fn artifacts_are_files_of_the_workspace_and_nothing_else() {
 fn the_zip_file_can_be_read_and_has_no_secret() {
     let world = with_files();
     world
-        .desk
+        .job_service
         .values
         .lock()
         .unwrap()

@@ -1,8 +1,8 @@
 //! What a server tells of itself while nothing can be decided.
 
-use crate::desk::World;
+use crate::fake_job_service::World;
 use bowline_runner::jobs::Outage;
-use bowline_server::job_service::Loop;
+use bowline_server::job_service::DispatcherHealth;
 use bowline_store::Resource;
 use serde_json::json;
 
@@ -16,11 +16,11 @@ fn a_server_that_cannot_write_is_not_ready_and_says_why() {
     };
     let (full, damaged) = (outage(Some(Resource::Disk)), outage(None));
     for (health, is_full) in [
-        (Loop::Recovering(full), 1),
-        (Loop::Recovering(damaged.clone()), 0),
-        (Loop::Failed(damaged), 0),
+        (DispatcherHealth::Recovering(full), 1),
+        (DispatcherHealth::Recovering(damaged.clone()), 0),
+        (DispatcherHealth::Failed(damaged), 0),
     ] {
-        *world.desk.health.lock().unwrap() = health;
+        *world.job_service.health.lock().unwrap() = health;
         let ready = world.get("/readyz");
         let reason = "the store data/store.sqlite cannot be written";
         let told = json!({ "status": "failing", "reason": reason });
@@ -35,7 +35,7 @@ fn a_server_that_cannot_write_is_not_ready_and_says_why() {
             assert!(metrics.lines().any(|it| it == line), "{line}: {metrics}");
         }
     }
-    *world.desk.health.lock().unwrap() = Loop::Ready;
+    *world.job_service.health.lock().unwrap() = DispatcherHealth::Ready;
     let ready = world.get("/readyz");
     assert_eq!(
         (ready.status, ready.json()["status"].clone()),

@@ -1,10 +1,10 @@
 //! Callers that mean no good.
 
-use crate::desk::{AGENT_TOKEN, World, refusal};
+use crate::fake_job_service::{AGENT_TOKEN, World, refusal};
 use crate::mcp::called;
 use bowline_engine::machines::job::{Command, JobMachine};
 use bowline_engine::machines::table::MachineCatalogue as _;
-use bowline_formats::rest::routes::{Access, Method, Operation, ROUTES};
+use bowline_formats::rest::routes::{HttpMethod, Operation, ROUTES, RouteAccess};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -17,7 +17,7 @@ fn raw(world: &World, request: &str) -> (u16, String) {
     stream
         .set_read_timeout(Some(Duration::from_secs(30)))
         .unwrap();
-    // A server that has heard enough may close before all is sent.
+    // A server may close the connection before everything is sent.
     let _ = stream.write_all(request.as_bytes());
     let mut text = Vec::new();
     let _ = stream.read_to_end(&mut text);
@@ -54,9 +54,13 @@ fn without_the_token_nothing_but_health_is_told() {
             .status;
         match route.access {
             // A word that was never given out opens nothing.
-            Access::Open if path.starts_with("/api/actions/") => assert_eq!(status, 404, "{path}"),
-            Access::Open => assert_eq!(status, 200, "{path}"),
-            Access::Read | Access::Person | Access::Agent => assert_eq!(status, 401, "{path}"),
+            RouteAccess::Open if path.starts_with("/api/actions/") => {
+                assert_eq!(status, 404, "{path}")
+            }
+            RouteAccess::Open => assert_eq!(status, 200, "{path}"),
+            RouteAccess::Read | RouteAccess::Person | RouteAccess::Agent => {
+                assert_eq!(status, 401, "{path}")
+            }
         }
     }
     let statuses: Vec<u16> = (0..40)
@@ -80,7 +84,7 @@ fn without_the_token_nothing_but_health_is_told() {
 fn an_agent_reads_and_reports_and_does_nothing_of_a_person() {
     let world = World::new();
     let agent = world.with_token(AGENT_TOKEN);
-    for route in ROUTES.iter().filter(|it| it.access == Access::Person) {
+    for route in ROUTES.iter().filter(|it| it.access == RouteAccess::Person) {
         let path = route
             .path
             .replace(['{', '}'], "")
@@ -114,23 +118,23 @@ fn an_agent_reads_and_reports_and_does_nothing_of_a_person() {
 #[test]
 fn an_agent_reads_its_own_task_and_those_it_depends_on() {
     let world = World::new();
-    world.desk.put_running("task_before");
-    world.desk.put_running("task_other");
+    world.job_service.put_running("task_before");
+    world.job_service.put_running("task_other");
     let mut states = JobMachine::sample_states().into_iter();
     let (_, mut job) = states.find(|(name, _)| *name == "running").unwrap();
     job.depends_on = vec!["task_before".into()];
-    world.desk.put("task_agent", &job);
+    world.job_service.put("task_agent", &job);
     let (_, reviewed) = JobMachine::sample_states()
         .into_iter()
         .find(|(_, job)| job.open_review().is_some())
         .unwrap();
-    world.desk.put("task_reviewed", &reviewed);
+    world.job_service.put("task_reviewed", &reviewed);
     let review = reviewed.open_review().unwrap().id.clone();
     let agent = world.with_token(AGENT_TOKEN);
     let ask = |path: &str| agent.send_request("GET", path, None, &[]).unwrap();
-    let of_task = ROUTES
-        .iter()
-        .filter(|route| route.access == Access::Read && route.path.starts_with("/api/tasks/{id}"));
+    let of_task = ROUTES.iter().filter(|route| {
+        route.access == RouteAccess::Read && route.path.starts_with("/api/tasks/{id}")
+    });
     for route in of_task.filter(|route| route.operation != Operation::TaskEvents) {
         let at = |task: &str| {
             let path = route.path.replace("{id}", task).replace("{path}", "a.md");
@@ -188,15 +192,21 @@ fn an_agent_reads_its_own_task_and_those_it_depends_on() {
     // By the tools: the same routes, with the same rights.
     let (good, told) = called(&agent, "task_list", json!({}));
     assert!(good && !told.to_string().contains("task_other"), "{told}");
-    // Events of others are not told.
+    // Events of other tasks are not sent.
     let mut heard = Vec::new();
     let streamed = agent.stream_events("/api/events", Some(0), |name, _, data| {
         let data: Value = serde_json::from_str(data).unwrap_or_default();
         if name != "hello" {
             heard.push(data["taskId"].as_str().unwrap_or_default().to_owned());
         } else {
-            world.desk.decide("task_other", Command::Pause).unwrap();
-            world.desk.decide("task_agent", Command::Pause).unwrap();
+            world
+                .job_service
+                .decide("task_other", Command::Pause)
+                .unwrap();
+            world
+                .job_service
+                .decide("task_agent", Command::Pause)
+                .unwrap();
         }
         heard.last().is_none_or(|it| it != "task_agent")
     });
@@ -402,7 +412,7 @@ fn until_cut_off(mut stream: TcpStream) -> usize {
     60
 }
 
-/// Two thousand listeners: served, or told to come back; and the interface answers all the while.
+/// Two thousand listeners: served, or asked to come back; and the interface responds all the while.
 #[test]
 fn thousands_of_listeners() {
     let world = World::new();
@@ -450,7 +460,7 @@ fn thousands_of_listeners() {
     // Both ends of every connection are in this process.
     let grown = memory_kib().saturating_sub(before);
     assert!(grown < 100 << 10, "{grown} KiB for {count} listeners");
-    // Who is there is told what happens, and who leaves makes room.
+    // Connected listeners get events, and one that leaves makes room.
     world.post("/api/tasks", &json!({ "title": "Tea" }));
     let told = served.iter_mut().take(50).all(|stream| {
         let mut heard = Vec::new();
@@ -498,7 +508,7 @@ fn what_is_not_there_and_the_wrong_method_are_said_in_json() {
     assert_eq!(wrong.header("allow"), Some("GET, POST"));
     for route in ROUTES
         .iter()
-        .filter(|route| route.path.contains("{id}") && route.access != Access::Agent)
+        .filter(|route| route.path.contains("{id}") && route.access != RouteAccess::Agent)
     {
         let path = route
             .path
@@ -516,7 +526,7 @@ fn what_is_not_there_and_the_wrong_method_are_said_in_json() {
             Operation::ProvideDependency => json!({"value": "x"}),
             _ => json!({}),
         };
-        let body = Some(&body).filter(|_| route.method != Method::Get);
+        let body = Some(&body).filter(|_| route.method != HttpMethod::Get);
         let answer = world
             .person()
             .send_request(route.method.name(), &path, body, &[])
@@ -551,7 +561,9 @@ fn the_token_is_nowhere_but_in_its_file() {
         (0o600, 0o600, 0o700)
     );
     for route in ROUTES.iter().filter(|route| {
-        route.method == Method::Get && !route.path.contains('{') && !route.path.ends_with("events")
+        route.method == HttpMethod::Get
+            && !route.path.contains('{')
+            && !route.path.ends_with("events")
     }) {
         let text = String::from_utf8_lossy(&world.get(route.path).body).into_owned();
         assert!(!text.contains(&token), "{}", route.path);
@@ -604,12 +616,12 @@ fn on_the_socket_it_counts_who_asks() {
     assert_eq!(role(&agent[..1], &bearer), "agent");
     assert_eq!(role(agent, &bearer), "agent");
     // It reads its own task and what that one depends on; nothing of tasks where none is found.
-    world.desk.put_running("task_before");
-    world.desk.put_running("task_other");
+    world.job_service.put_running("task_before");
+    world.job_service.put_running("task_other");
     let mut states = JobMachine::sample_states().into_iter();
     let (_, mut job) = states.find(|(name, _)| *name == "running").unwrap();
     job.depends_on = vec!["task_before".into()];
-    world.desk.put("task_agent", &job);
+    world.job_service.put("task_agent", &job);
     let own: &[(&str, &str)] = &[("BOWLINE_ATTEMPT", "task_agent-1")];
     for (variables, token) in [(own, ""), (own, bearer.as_str()), (&agent[..1], "")] {
         let reads = |what: &str| ask(variables, token, &format!("GET /api/{what}"));
@@ -632,7 +644,7 @@ fn on_the_socket_it_counts_who_asks() {
     // Every sixth of a person's verbs, so that it does not take all day; over TCP all of them are tried above.
     for route in ROUTES
         .iter()
-        .filter(|it| it.access == Access::Person)
+        .filter(|it| it.access == RouteAccess::Person)
         .step_by(6)
     {
         let path = route

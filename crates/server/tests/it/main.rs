@@ -1,4 +1,5 @@
-//! The server as its callers meet it: over real connections, with a desk in the place of the loop that runs agents.
+//! Tests of the server over real connections. A fake job service stands in for the dispatcher that
+//! runs agents.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -7,8 +8,8 @@
 
 mod actions;
 mod careless;
-mod desk;
 mod events;
+mod fake_job_service;
 mod files;
 mod health;
 mod hostile;

@@ -1,6 +1,6 @@
 //! The tools over HTTP: whoever the token says, with their rights and no others.
 
-use crate::desk::{AGENT_TOKEN, World};
+use crate::fake_job_service::{AGENT_TOKEN, World};
 use bowline_engine::machines::job::{Command, Job, JobKind};
 use bowline_server::client::{ApiClient, HttpResponse};
 use serde_json::{Value, json};
@@ -135,13 +135,13 @@ fn nobody_gets_nothing_and_an_agent_is_no_person() {
         kind: Some(JobKind::with_reviewed_phases(["Planning", "Design"])),
         ..Job::default()
     };
-    world.desk.put("task_agent", &job);
+    world.job_service.put("task_agent", &job);
     world.post("/api/tasks/task_agent/submit", &json!({}));
     let assign = Command::Assign {
         completed: BTreeSet::new(),
         held_by: None,
     };
-    world.desk.decide("task_agent", assign).unwrap();
+    world.job_service.decide("task_agent", assign).unwrap();
     let agent = world.with_token(AGENT_TOKEN);
     let tools = names(&agent);
     assert!(tools.contains(&"agent_ask".to_owned()), "{tools:?}");

@@ -1,6 +1,6 @@
 //! What is begun in a workspace, kept of it, and brought back.
 
-use crate::desk::{AGENT_TOKEN, World, refusal};
+use crate::fake_job_service::{AGENT_TOKEN, World, refusal};
 use crate::workspaces::{back, context};
 use bowline_engine::operations::memory::{MemoryFolder, NewTask};
 use bowline_engine::operations::thinking::ThinkingRun;

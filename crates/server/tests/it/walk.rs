@@ -1,6 +1,6 @@
 //! One task through every state, as a person and its agent see it.
 
-use crate::desk::{AGENT_TOKEN, World, refusal};
+use crate::fake_job_service::{AGENT_TOKEN, World, refusal};
 use bowline_engine::machines::job::Command;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -39,7 +39,10 @@ impl Walk {
     }
 
     fn the_loop(&mut self, command: Command) {
-        self.world.desk.decide("task_agent", command).unwrap();
+        self.world
+            .job_service
+            .decide("task_agent", command)
+            .unwrap();
         self.look();
     }
 
@@ -68,7 +71,7 @@ fn through_every_state() {
         ),
         ..Default::default()
     };
-    world.desk.put("task_agent", &job);
+    world.job_service.put("task_agent", &job);
     let mut walk = Walk {
         world,
         seen: Vec::new(),
@@ -96,7 +99,7 @@ fn through_every_state() {
         "ask",
         &json!({"question": "Which tea?", "options": ["green", "black"], "required": true}),
     );
-    // The desk gives no ids of its own: the question's is the empty one the report came with.
+    // The fake job service assigns no ids: the question keeps the empty one of the report.
     walk.person("/api/tasks/task_agent/cancel", &json!({}));
     let seen: BTreeSet<(String, String)> = walk.seen.iter().cloned().collect();
     let pair = |task: &str, agent: &str| (task.to_owned(), agent.to_owned());
@@ -131,7 +134,7 @@ fn through_every_state() {
 #[test]
 fn through_reviews_to_the_end() {
     let world = World::new();
-    world.desk.put_running("task_agent");
+    world.job_service.put_running("task_agent");
     let mut walk = Walk {
         world,
         seen: Vec::new(),

@@ -1,6 +1,6 @@
 //! State files of the other four kinds.
 
-use crate::desk::{World, refusal};
+use crate::fake_job_service::{World, refusal};
 use bowline_engine::Context;
 use bowline_engine::machines::Actor;
 use bowline_engine::machines::thinking::ThinkingStage;

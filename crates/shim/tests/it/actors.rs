@@ -49,7 +49,8 @@ fn ask_the_shim() {
     }
 }
 
-/// Connects to its shim, hands the connection to another process, and ends. The other one says what it is told.
+/// Connects to its shim, hands the connection to another process, and ends. The other one says what
+/// it is told.
 fn leave_a_connection() {
     let folder = std::env::var("AT").unwrap();
     let stream = UnixStream::connect(Path::new(&folder).join("sock")).unwrap();

@@ -71,7 +71,8 @@ fn a_lost_group_is_swept_whole_even_when_frozen() {
     assert!(!group.exists());
 }
 
-/// An agent of the same user can leave its group unless it is in a sandbox. It is stopped all the same.
+/// An agent of the same user can leave its group unless it is in a sandbox. It is stopped all the
+/// same.
 #[test]
 fn a_process_that_has_left_its_group_is_paused_and_ended_too() {
     let Some(parent) = parent() else {
@@ -139,7 +140,8 @@ fn a_storm_of_processes_is_frozen_and_ended_as_a_whole() {
     assert!(wait_until(BOUND, || !group.exists()));
 }
 
-/// The kernel refuses more processes and more memory than were allowed; the shim is not in the group and lives.
+/// The kernel refuses more processes and more memory than were allowed; the shim is not in the
+/// group and lives.
 #[test]
 fn limits_hold() {
     let support = CgroupSupport::detect_features();

@@ -7,7 +7,8 @@ use bowline_supervisor::{
 use bowline_test_support::wait_until;
 use rustix::process::Signal;
 
-/// Children in the agent's group, in a group and session of their own, daemonised, and deaf to SIGTSTP and SIGTERM.
+/// Children in the agent's group, in a group and session of their own, daemonised, and deaf to
+/// SIGTSTP and SIGTERM.
 const FAMILY: &str = "
     sleep 1000 &
     setsid sleep 1001 &
@@ -173,8 +174,8 @@ fn processes_that_fork_all_the_time_are_stopped_and_ended() {
     world.nobody();
 }
 
-/// Forty lines of processes, each of which starts the next and leaves: a look at them finds hardly any. They stop by
-/// themselves after a while.
+/// Forty lines of processes, each of which starts the next and leaves: a look at them finds hardly
+/// any. They stop by themselves after a while.
 const STORM: &str = "exec perl -e '
     $SIG{TERM} = \"IGNORE\"; $end = time + 15; $| = 1;
     for (1..40) { unless (fork) { while (time < $end) { exit if fork; select undef, undef, undef, 0.01 } exit } }

@@ -1,5 +1,5 @@
-//! Agents that turn against what supervises them. Without a sandbox an agent can do what its user can; what it says of itself is
-//! not believed all the same.
+//! Agents that turn against what supervises them. Without a sandbox an agent can do what its user
+//! can; what it says of itself is not believed all the same.
 
 use crate::actors::acting;
 use crate::support::{
@@ -57,7 +57,8 @@ fn a_descendant_of_very_many_generations_is_refused() {
     );
 }
 
-/// A process that is nobody's descendant, but was started by the agent's means: it carries the mark.
+/// A process that is nobody's descendant, but was started by the agent's means: it carries the
+/// mark.
 #[test]
 fn whoever_carries_the_mark_is_refused_wherever_it_stands() {
     let world = World::script("exec sleep 1000");
@@ -179,7 +180,8 @@ fn an_agent_that_takes_the_rights_from_its_folder_is_reached_all_the_same() {
     let folder = world.attempt.folder();
     let mode = |name: &str| std::fs::metadata(folder.join(name)).map(|it| it.mode() & 0o700);
     tell(&world);
-    // Only when it has said so is it through with all of them: the shim gives back the first before the last are taken.
+    // Only when it has said so is it through with all of them: the shim gives back the first before
+    // the last are taken.
     assert!(wait_until(BOUND, || {
         let said = world.attempt.read_output(OutputStream::Out, 0, 16);
         said.is_ok_and(|(_, said)| said == b"0\n")
@@ -287,7 +289,8 @@ fn an_id_that_is_a_path_is_refused() {
     std::fs::write(&path, text).unwrap();
 }
 
-/// Many ask for the start at once, under different fencing numbers: it is started once, and the highest number counts.
+/// Many ask for the start at once, under different fencing numbers: it is started once, and the
+/// highest number counts.
 #[test]
 fn many_starts_at_once_are_one() {
     let world = World::script("echo once; read line");

@@ -39,7 +39,8 @@ fn nothing_runs_without_go_and_the_shim_leaves() {
         world.attempt.condition().unwrap() == AttemptCondition::Intended
     });
     assert!(left);
-    // Nothing was begun: the attempt can still be made. On a busy machine a shim may leave again before it is told.
+    // Nothing was begun: the attempt can still be made. On a busy machine a shim may leave again
+    // before it is told.
     let begun = wait_until(BOUND, || {
         let handle = shim().start_shim(&world.attempt);
         let handle = handle.and_then(|()| ShimHandle::attach(&world.attempt, 1));

@@ -1,4 +1,5 @@
-//! The shim is killed: the attempt is known to be lost, what it left is swept, and nothing is started again.
+//! The shim is killed: the attempt is known to be lost, what it left is swept, and nothing is
+//! started again.
 
 use crate::support::{BOUND, World, bring_to, shim, signal, until_state};
 use bowline_supervisor::{
@@ -61,8 +62,9 @@ fn a_killed_shim_leaves_a_lost_attempt_that_can_be_swept() {
     }
 }
 
-/// Lines of processes, each of which starts the next and leaves. Nobody but the first process of the system collects them once
-/// the shim is gone, so that there must not be too many; they stop by themselves after a while.
+/// Lines of processes, each of which starts the next and leaves. Nobody but the first process of
+/// the system collects them once the shim is gone, so that there must not be too many; they stop by
+/// themselves after a while.
 const STORM: &str = "exec perl -e '
     $SIG{TERM} = \"IGNORE\"; $end = time + 8; $| = 1;
     for (1..12) { unless (fork) { while (time < $end) { exit if fork; select undef, undef, undef, 0.01 } exit } }

@@ -1,4 +1,5 @@
-//! Agents that do everything wrong: each is handled, memory stays bounded, and no process is left behind.
+//! Agents that do everything wrong: each is handled, memory stays bounded, and no process is left
+//! behind.
 
 use crate::support::{BOUND, World, bring_to, until, until_state};
 use bowline_supervisor::{
@@ -8,12 +9,14 @@ use bowline_test_support::{MissingRequirement, skip_test};
 use std::process::Command;
 use std::time::Duration;
 
-/// A shim of a debug build, whatever its agent does. The shim itself is far below (see the benchmarks).
+/// A shim of a debug build, whatever its agent does. The shim itself is far below (see the
+/// benchmarks).
 const DIRTY_KIB_MAX: u64 = 2048;
 /// The most a shim has ever had in memory, pages of its own program file included.
 const PEAK_KIB_MAX: u64 = 10_240;
 
-/// Runs an agent to its end, processing its output as a server would, and returns its end and how much it wrote.
+/// Runs an agent to its end, processing its output as a server would, and returns its end and how
+/// much it wrote.
 fn processed(world: &World) -> (AttemptExit, u64) {
     let mut handle = world.go();
     let mut at = 0;
@@ -71,7 +74,8 @@ fn ignores_term_and_tstp() {
 
 #[test]
 fn forks_daemonises_and_leaves() {
-    // The agent is gone at once; what it left in a session of its own goes on writing to its output.
+    // The agent is gone at once; what it left in a session of its own goes on writing to its
+    // output.
     let world = World::script("(setsid sh -c 'while :; do echo still here; sleep 0.01; done' &)");
     let (exit, said) = processed(&world);
     assert_eq!(exit.code, Some(0));

@@ -1,6 +1,8 @@
-//! Protocol 1 is frozen: a dialogue recorded with its first version is played to the shim and to the client of today.
+//! Protocol 1 is frozen: a dialogue recorded with its first version is played to the shim and to
+//! the client of today.
 //!
-//! `<` is what the shim said, `>` what the client said, `>>` the raw bytes behind it, `~` what is waited for.
+//! `<` is what the shim said, `>` what the client said, `>>` the raw bytes behind it, `~` what is
+//! waited for.
 
 use crate::support::{BOUND, World, environment, shim};
 use bowline_supervisor::{
@@ -146,7 +148,8 @@ fn an_old_client_is_understood_by_the_shim_of_today() {
                 {
                     wait["version"] = version.clone();
                 }
-                // A shim that has just left cannot hear it; what it said last is looked at with the next turn.
+                // A shim that has just left cannot hear it; what it said last is looked at with the
+                // next turn.
                 let line = format!("{request}\n");
                 let heard = wire.stream.write_all(line.as_bytes());
                 let _ = heard.and_then(|()| wire.stream.write_all(&body));
@@ -329,8 +332,8 @@ fn an_upgrade_leaves_living_shims_alone() {
     let program = place.path().join("bowline-shim");
     let install = |content: &Path| {
         let new: PathBuf = place.path().join("new");
-        // Not by this process: a child that another test starts meanwhile would hold the file open for writing, and a program
-        // that somebody writes to cannot be run.
+        // Not by this process: a child that another test starts meanwhile would hold the file open
+        // for writing, and a program that somebody writes to cannot be run.
         Command::new("cp").arg(content).arg(&new).status().unwrap();
         Command::new("mv").arg(&new).arg(&program).status().unwrap();
     };

@@ -1,4 +1,5 @@
-//! What an agent in the sandbox can and cannot do, by trying. The table in `docs/sandbox.md` is what these tests find.
+//! What an agent in the sandbox can and cannot do, by trying. The table in `docs/sandbox.md` is
+//! what these tests find.
 
 use crate::actors::acting;
 use crate::support::{World, environment, shim, until_state};
@@ -364,7 +365,8 @@ fn the_table_of_the_sandbox_is_true() {
     );
 }
 
-/// Without the sandbox everything works: what the table denies is denied by the sandbox and by nothing else.
+/// Without the sandbox everything works: what the table denies is denied by the sandbox and by
+/// nothing else.
 #[test]
 fn without_the_sandbox_everything_can_be_done() {
     let refused: Vec<String> = tried(false)
@@ -393,7 +395,8 @@ fn a_sandbox_is_entered_or_nothing_is_started() {
     assert!(told.contains(words), "{told}");
 }
 
-/// What was looked at when the roots were decided is what is granted: a link put in its place since then grants nothing.
+/// What was looked at when the roots were decided is what is granted: a link put in its place since
+/// then grants nothing.
 #[test]
 fn a_root_that_became_a_link_keeps_the_agent_from_starting() {
     if !SandboxSupport::detect_features().files {

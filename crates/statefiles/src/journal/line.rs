@@ -60,7 +60,7 @@ pub struct JournalLine {
     /// The whole document after the change, where splices are not possible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document: Option<String>,
-    /// A step that only a [`crate::Replay`] can apply.
+    /// A step that only a [`crate::StepReplay`] can apply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logical: Option<Box<RawValue>>,
     /// True if the file was removed.

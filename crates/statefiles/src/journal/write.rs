@@ -47,7 +47,7 @@ impl JournalWriter {
 
     /// Appends lines and, if `durable`, returns only once they are on the medium.
     ///
-    /// On an error the lines are taken back; [`Error::Uncertain`] if that failed too.
+    /// On an error the lines are taken back; [`StateFileError::Uncertain`] if that failed too.
     pub(crate) fn append_lines(
         &mut self,
         disk: &dyn Disk,

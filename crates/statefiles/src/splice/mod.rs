@@ -47,7 +47,8 @@ pub fn apply_splices(before: &str, splices: &[TextSplice]) -> Result<String, Spl
     Ok(after)
 }
 
-/// Returns the splices that lead back: `apply(after, &invert(splices))` is the text before.
+/// Returns the splices that lead back: `apply_splices(after, &invert_splices(splices))` is the text
+/// before.
 #[must_use]
 pub fn invert_splices(splices: &[TextSplice]) -> Vec<TextSplice> {
     let (mut inserted, mut deleted) = (0, 0);

@@ -1,4 +1,5 @@
-//! A long holder of the lock: many steps with one flush, the file now and then; effects and rotation.
+//! A long holder of the lock: many steps with one flush, the file now and then; effects and
+//! rotation.
 
 use std::sync::Arc;
 

@@ -229,7 +229,8 @@ fn their_version_survives_a_failure_at_every_operation() {
     }
 }
 
-/// Somebody removes the lock file of a live writer, because it is in their way, and runs a command of their own.
+/// Somebody removes the lock file of a live writer, because it is in their way, and runs a command
+/// of their own.
 #[test]
 fn a_removed_lock_file_lets_nobody_in_beside_a_live_writer() {
     let place = Place::new();
@@ -241,7 +242,8 @@ fn a_removed_lock_file_lets_nobody_in_beside_a_live_writer() {
             std::fs::remove_file(path.with_extension("json.lock")).unwrap();
             let (tried, locks) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
             let watched = tried.clone();
-            // It locks its own lock file, then the journal; whatever it does after that, it has tried both.
+            // It locks its own lock file, then the journal; whatever it does after that, it has
+            // tried both.
             let theirs = good_disk().with_hook(move |name| {
                 let before = match name {
                     "try_lock" => locks.fetch_add(1, Ordering::SeqCst),
@@ -265,7 +267,8 @@ fn a_removed_lock_file_lets_nobody_in_beside_a_live_writer() {
     check_journal(&place.file()).unwrap();
 }
 
-/// A program that writes through a file it opened before our exchange writes into the backup, unseen.
+/// A program that writes through a file it opened before our exchange writes into the backup,
+/// unseen.
 #[test]
 fn a_write_through_an_old_descriptor_is_kept_and_told() {
     use std::io::Write as _;

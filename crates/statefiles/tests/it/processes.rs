@@ -135,7 +135,8 @@ fn a_stranger_who_moves_files_in_without_the_lock() {
     add(&place.file(), "last").unwrap();
     check_journal(&place.file()).unwrap();
 
-    // What was acknowledged was there once, and nothing disappeared but by a change that is told as theirs.
+    // What was acknowledged was there once, and nothing disappeared but by a change that is told as
+    // theirs.
     let versions = place.file().read_history().unwrap().versions(0);
     assert!(
         versions

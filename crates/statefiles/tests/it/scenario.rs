@@ -50,7 +50,8 @@ pub(crate) struct Scenario {
     pub(crate) prepare: fn(&Path),
     /// Does the thing; every disk operation goes through the given disk.
     pub(crate) act: Act,
-    /// The documents that may be found afterwards, in order; what is acknowledged is never followed by an earlier one.
+    /// The documents that may be found afterwards, in order; what is acknowledged is never followed
+    /// by an earlier one.
     pub(crate) versions: &'static [&'static str],
     pub(crate) journal_bytes_max: u64,
 }
@@ -289,8 +290,8 @@ pub(crate) enum Told {
     Nothing,
 }
 
-/// What was found after an interruption must be one of the versions, no older than the acknowledged one, and the next
-/// command must work and leave everything clean.
+/// What was found after an interruption must be one of the versions, no older than the acknowledged
+/// one, and the next command must work and leave everything clean.
 pub(crate) fn check_after(
     folder: &Path,
     scenario: &Scenario,
@@ -380,7 +381,8 @@ pub(crate) fn check_after(
         for entry in entries {
             let name = entry.unwrap().file_name().into_string().unwrap();
             let left = name.starts_with('.') || name.ends_with(".lock");
-            // With unlink failing for good, a candidate stays until its process has ended: this one.
+            // With unlink failing for good, a candidate stays until its process has ended: this
+            // one.
             let own = name.contains(&format!("bowline-lock-{}-", std::process::id()));
             assert!(!left || own, "{context}: {name} was left");
         }

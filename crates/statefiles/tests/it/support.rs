@@ -20,7 +20,8 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// In memory where possible: flushing a real disk some thousand times proves nothing here and takes minutes.
+    /// In memory where possible: flushing a real disk some thousand times proves nothing here and
+    /// takes minutes.
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir_in("/dev/shm")
             .or_else(|_| tempfile::tempdir())
@@ -52,7 +53,8 @@ impl Place {
         archived_file(self.folder.path(), 3)
     }
 
-    /// On a disk where `act` is done right before each call of `operation`, with the number of those before it.
+    /// On a disk where `act` is done right before each call of `operation`, with the number of
+    /// those before it.
     pub(crate) fn meddled_file(
         &self,
         operation: &'static str,

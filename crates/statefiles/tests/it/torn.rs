@@ -179,8 +179,8 @@ fn a_damaged_last_line_that_took_a_change_back_does_not_bring_it_back() {
     assert_eq!(place.read("state.json"), "a\nc\n");
 }
 
-/// Somebody empties and rewrites the file in the moment of our write; what they had written by then does not parse. The
-/// backup is two versions old.
+/// Somebody empties and rewrites the file in the moment of our write; what they had written by then
+/// does not parse. The backup is two versions old.
 #[test]
 fn repair_takes_the_newest_committed_version_and_not_the_backup() {
     let place = Place::new();
@@ -217,7 +217,8 @@ fn a_gap_in_the_journal_is_bridged_by_a_copy() {
         set(&place.file(), &format!("good {n}\n")).unwrap();
     }
     let lines: Vec<String> = place.read(JOURNAL).lines().map(str::to_owned).collect();
-    // Without its first two lines nothing in the journal says where the others begin; the backup does.
+    // Without its first two lines nothing in the journal says where the others begin; the backup
+    // does.
     place.write(JOURNAL, format!("{}\n{}\n", lines[2], lines[3]));
     place.write("state.json", "broken");
     let good = |text: &str| text.starts_with("good ");

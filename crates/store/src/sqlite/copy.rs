@@ -8,7 +8,8 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// All pages at once: a copy made in several steps begins anew whenever something is written in between.
+/// All pages at once: a copy made in several steps begins anew whenever something is written in
+/// between.
 const ALL_PAGES: i32 = -1;
 /// How often a copy is tried while the log is started anew, and how long apart.
 const TRIES_MAX: u32 = 500;
@@ -41,7 +42,8 @@ pub(super) fn is_new(connection: &Connection) -> Result<bool, StoreError> {
     Ok(version == 0)
 }
 
-/// Copies what a connection reads into a new file, for this user alone. The file has its name once it is whole and on the disk.
+/// Copies what a connection reads into a new file, for this user alone. The file has its name once
+/// it is whole and on the disk.
 pub(super) fn copy_database(from: &Connection, to: &Path) -> Result<(), StoreError> {
     let io = |error: std::io::Error| StoreError::failed(error);
     let folder = match to.parent() {

@@ -10,7 +10,8 @@ const PAGES_MAX: i64 = 4_000;
 /// Of the pages in use, one in so many stays free for what is written next.
 const SPARE_PAGES: i64 = 16;
 
-/// Makes a database able to give pages back. One that has tables already is written anew for it, once.
+/// Makes a database able to give pages back. One that has tables already is written anew for it,
+/// once.
 pub(super) fn enable_auto_vacuum(connection: &Connection) -> Result<(), StoreError> {
     if read_pragma(connection, "auto_vacuum")? == INCREMENTAL {
         return Ok(());

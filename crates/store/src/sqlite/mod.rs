@@ -1,7 +1,9 @@
-//! The store in a file: SQLite with a write-ahead log, every commit flushed, one thread that writes.
+//! The store in a file: SQLite with a write-ahead log, every commit flushed, one thread that
+//! writes.
 //!
-//! Steps that come in while a commit is under way go into the next one together: many callers share one flush. Whoever comes
-//! alone and waits writes with its own hands: two changes of threads take a third as long as a flush.
+//! Steps that come in while a commit is under way go into the next one together: many callers share
+//! one flush. Whoever comes alone and waits writes with its own hands: two changes of threads take
+//! a third as long as a flush.
 
 mod copy;
 mod free_pages;
@@ -37,13 +39,15 @@ const ENGINE_MIN: i32 = 3_051_003;
 const GROUP_MAX: usize = 512;
 /// How long a reader waits for the moment in which the log is started anew.
 const BUSY_MS: u64 = 5_000;
-/// A log that grew larger, for want of a moment without readers, is cut to this size once it begins anew.
+/// A log that grew larger, for want of a moment without readers, is cut to this size once it begins
+/// anew.
 const LOG_BYTES_KEPT: &str = "8388608";
 /// Idle connections that read and are kept.
 const READERS_IDLE_MAX: usize = 4;
 /// Statements that a connection keeps compiled.
 const STATEMENTS_MAX: usize = 64;
-/// How long the lock of a process that has just ended may last: what it was about to start holds it until it has begun.
+/// How long the lock of a process that has just ended may last: what it was about to start holds it
+/// until it has begun.
 const LOCK_WAIT_MS: u64 = 500;
 /// Between two looks at the lock.
 const LOCK_LOOK_MS: u64 = 5;
@@ -135,7 +139,8 @@ fn writer_ended() -> StoreError {
 }
 
 impl SqliteStore {
-    /// Opens the store in this file; makes it when there is none, and brings an older one up to date.
+    /// Opens the store in this file; makes it when there is none, and brings an older one up to
+    /// date.
     pub fn open(path: &Path) -> Result<SqliteStore, StoreError> {
         let lock = lock_store(path)?;
         check_environment(path, &lock)?;
@@ -171,7 +176,8 @@ impl SqliteStore {
         })
     }
 
-    /// Looks at every page and every row of the store in this file, and changes nothing. No process may have it.
+    /// Looks at every page and every row of the store in this file, and changes nothing. No process
+    /// may have it.
     pub fn verify_file(path: &Path) -> Result<(), StoreError> {
         let _lock = lock_store(path)?;
         // An empty file is a store without anything in it, and cannot be read as one.
@@ -291,7 +297,8 @@ fn classify_error(path: &Path, error: StoreError) -> StoreError {
     }
 }
 
-/// The database could not be opened a moment ago and can be now: another thread has let go of a descriptor since.
+/// The database could not be opened a moment ago and can be now: another thread has let go of a
+/// descriptor since.
 fn lacked_descriptors(path: &Path) -> Option<Resource> {
     let writable = |path: &Path| rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok();
     let is_open_to_us = writable(path) && path.parent().is_some_and(writable);
@@ -364,7 +371,7 @@ fn open_connection(path: &Path, flags: OpenFlags) -> Result<Connection, StoreErr
         ("journal_mode", "wal", "wal"),
         ("synchronous", "full", "2"),
         ("foreign_keys", "on", "1"),
-        // Never within a commit: see `log`.
+        // Never within a commit: see `wal_checkpointer`.
         ("wal_autocheckpoint", "0", "0"),
         ("journal_size_limit", LOG_BYTES_KEPT, LOG_BYTES_KEPT),
     ];

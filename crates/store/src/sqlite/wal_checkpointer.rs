@@ -1,4 +1,5 @@
-//! The write-ahead log, brought into the file itself beside the writing. A commit that did so took as long as ten others.
+//! The write-ahead log, brought into the file itself beside the writing. A commit that did so took
+//! as long as ten others.
 
 use super::open_connection;
 use crate::StoreError;
@@ -28,13 +29,13 @@ pub(super) struct WalCheckpointer {
 impl WalCheckpointer {
     pub(super) fn open(path: &Path) -> Result<WalCheckpointer, StoreError> {
         let connection = open_connection(path, OpenFlags::default())?;
-        let (wanted, wishes) = sync_channel(1);
+        let (wanted, requests) = sync_channel(1);
         let nearly = Arc::new(AtomicBool::new(false));
         let found = nearly.clone();
         let thread = std::thread::Builder::new()
             .name("store-log".into())
             .spawn(move || {
-                while wishes.recv().is_ok() {
+                while requests.recv().is_ok() {
                     checkpoint_wal(&connection, "PASSIVE");
                     found.store(true, Ordering::Relaxed);
                 }
@@ -61,13 +62,13 @@ impl WalCheckpointer {
     /// So many steps were committed at once on this connection.
     pub(super) fn on_commit(&self, by: &Connection, steps: usize) {
         self.used.store(true, Ordering::Relaxed);
-        // Only a log that is in the file to its last page begins anew, and while others write there is always one more: the
-        // last few are brought in by whoever writes.
+        // Only a log that is in the file to its last page begins anew, and while others write there
+        // is always one more: the last few are brought in by whoever writes.
         if self.nearly.swap(false, Ordering::Relaxed) {
             checkpoint_wal(by, "PASSIVE");
             return;
         }
-        // A job and what is told of it are two pages each; a commit has a few of its own.
+        // A job and its events are two pages each; a commit has a few of its own.
         let written = self.written.fetch_add(2 * steps + 2, Ordering::Relaxed);
         if written >= PAGES
             && let Some(wanted) = &self.wanted
@@ -88,7 +89,8 @@ impl Drop for WalCheckpointer {
     }
 }
 
-/// Brings in what nobody reads just now. Where it fails it is tried again later: what was committed is durable all the same.
+/// Brings in what nobody reads just now. Where it fails it is tried again later: what was committed
+/// is durable all the same.
 fn checkpoint_wal(connection: &Connection, how: &str) {
     let checkpoint = format!("PRAGMA wal_checkpoint({how})");
     let _ = connection.query_row(&checkpoint, [], |_| Ok(()));

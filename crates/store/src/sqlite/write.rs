@@ -10,7 +10,8 @@ use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehav
 
 type SqlResult<T> = rusqlite::Result<T>;
 
-/// A step, and the texts of its rows: spelled by whoever hands it over, since the thread that writes has the most to do.
+/// A step, and the texts of its rows: spelled by whoever hands it over, since the thread that
+/// writes has the most to do.
 pub(super) struct EncodedStep {
     step: StoreStep,
     texts: Vec<EncodedRows>,
@@ -102,7 +103,8 @@ fn apply_step(
             });
         }
     }
-    // A job that moves alone is looked at by the statement that moves it; of several, each is looked at before any moves.
+    // A job that moves alone is looked at by the statement that moves it; of several, each is
+    // looked at before any moves.
     let alone = matches!(
         step.changes.as_slice(),
         [JobChange { next: NextJobState::Is(..), timers, .. }] if !timers.iter().any(is_fired)
@@ -258,7 +260,8 @@ fn write_rows(
     Ok(())
 }
 
-/// As it is found: nothing that an index is made of changes, and none is touched. Most changes are of this sort.
+/// As it is found: nothing that an index is made of changes, and none is touched. Most changes are
+/// of this sort.
 const IN_PLACE: &str =
     "UPDATE job SET version = ?2, type_name = ?4, label = ?5, archived = ?6, title = ?8,
         description = ?9, state = ?10, about = ?11
@@ -272,7 +275,8 @@ const NEW: &str =
         description, state, about)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT (id) DO NOTHING";
 
-/// The job itself; says which version it is at now. Nothing where it is not at the version that was decided on.
+/// The job itself; says which version it is at now. Nothing where it is not at the version that was
+/// decided on.
 fn write_job(
     db: &Transaction<'_>,
     change: &JobChange,

@@ -1,4 +1,5 @@
-//! The same random steps on the model and on a file: the same answers, and the same to be read afterwards.
+//! The same random steps on the model and on a file: the same answers, and the same to be read
+//! afterwards.
 
 use crate::{NOON, about, draft, effect, event, submitted};
 use bowline_machines::Timestamp;

@@ -223,7 +223,8 @@ fn many_callers_at_once_are_all_answered_and_all_durable() {
 fn the_log_stays_short_however_long_others_write() {
     const STEPS: usize = 100;
     const COMMITS: usize = 60;
-    // Pages in which it is brought in, those that are written meanwhile, and as many again for a slow disk.
+    // Pages in which it is brought in, those that are written meanwhile, and as many again for a
+    // slow disk.
     const BYTES_MAX: u64 = 4 * 1_000 * 4_120;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");

@@ -32,9 +32,9 @@ impl Cgroup {
             if let Some(limit) = limit
                 && let Err(error) = fs::write(path.join(file), limit)
             {
-                let told = format!("{file} cannot be set: {error}");
+                let message = format!("{file} cannot be set: {error}");
                 let _ = fs::remove_dir(&path);
-                return Err(io::Error::new(error.kind(), told));
+                return Err(io::Error::new(error.kind(), message));
             }
         }
         if spec.memory_bytes.is_some() {

@@ -1,4 +1,4 @@
-//! A blocking connection to one shim: a [`Dialogue`] with a socket and timeouts.
+//! A blocking connection to one shim: a [`ShimSession`] with a socket and timeouts.
 
 use super::session::{SendOutcome, ShimEvent, ShimSession};
 use crate::attempt::Attempt;
@@ -88,8 +88,8 @@ impl ShimHandle {
         Ok(&self.status)
     }
 
-    /// Like [`Handle::go`], with an environment that may hold values that are not UTF-8. An error
-    /// without a request if the shim is too old.
+    /// Like [`ShimHandle::start_agent`], with an environment that may hold values that are not
+    /// UTF-8. An error without a request if the shim is too old.
     pub fn start_agent_raw(
         &mut self,
         environment: &RawEnvironment,
@@ -100,7 +100,8 @@ impl ShimHandle {
     }
 
     /// Sets the wanted state of the agent. Returns before the state is reached: see
-    /// [`Handle::wait`]. An agent that has ended meanwhile can only be wanted as ended.
+    /// [`ShimHandle::wait_for_change`]. An agent that has ended meanwhile can only be wanted as
+    /// ended.
     pub fn set_wanted_state(
         &mut self,
         state: WantedState,
@@ -195,9 +196,9 @@ impl ShimHandle {
         }
     }
 
-    /// Subscribes to news as [`Handle::wait`] does, without waiting for them: one thread can poll a
-    /// few handles, and call [`Handle::heard`] for those that are readable. A loop over many has a
-    /// [`Dialogue`] for each.
+    /// Subscribes to news as [`ShimHandle::wait_for_change`] does, without waiting for them: one
+    /// thread can poll a few handles, and call [`ShimHandle::poll_status`] for those that are
+    /// readable. A loop over many has a [`ShimSession`] for each.
     pub fn subscribe_to_changes(&mut self, out: u64, err: u64) -> Result<(), SupervisorError> {
         let asked = self
             .wire
@@ -256,7 +257,7 @@ impl ShimHandle {
         Ok(&self.status)
     }
 
-    /// Like `ended_or`, for requests that are invalid after the end.
+    /// Like `final_status_or`, for requests that are invalid after the end.
     fn not_running_or(&mut self, error: SupervisorError) -> SupervisorError {
         match self.final_status_or(error) {
             Ok(_) => SupervisorError::Refused {

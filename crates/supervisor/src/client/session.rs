@@ -1,9 +1,9 @@
 //! The client's side of the protocol as a value: bytes in, events out. No socket, no time, no
 //! thread.
 //!
-//! The owner of a connection hands the bytes it reads to [`Dialogue::receive`] and writes those of
-//! [`Dialogue::outgoing`], as far as the connection takes them. One loop over a thousand
-//! connections needs no more.
+//! The owner of a connection hands the bytes it reads to [`ShimSession::receive`] and writes those
+//! of [`ShimSession::outgoing_bytes`], as far as the connection takes them. One loop over a
+//! thousand connections needs no more.
 
 use crate::error::{ShimRefusal, SupervisorError};
 use crate::protocol::{
@@ -155,7 +155,7 @@ impl ShimSession {
         &self.outgoing
     }
 
-    /// Removes the first `count` bytes of [`Dialogue::outgoing`], which have been written.
+    /// Removes the first `count` bytes of [`ShimSession::outgoing_bytes`], which have been written.
     pub fn mark_written(&mut self, count: usize) {
         self.outgoing.drain(..count.min(self.outgoing.len()));
     }
@@ -167,7 +167,8 @@ impl ShimSession {
         self.queue_start(&body, false)
     }
 
-    /// Like [`Dialogue::go`], with an environment that may hold values that are not UTF-8.
+    /// Like [`ShimSession::request_start`], with an environment that may hold values that are not
+    /// UTF-8.
     pub fn request_start_raw(
         &mut self,
         environment: &RawEnvironment,

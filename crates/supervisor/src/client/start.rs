@@ -124,7 +124,7 @@ impl ShimStarter {
         }
     }
 
-    /// Starts a shim like [`Shim::start`].
+    /// Starts a shim like [`ShimProgram::start_shim`].
     pub fn start_shim(&mut self, attempt: &Attempt) -> Result<(), SupervisorError> {
         if let Some(word) = self.request_start(attempt.folder()) {
             return check_report(attempt, Some(word), self.shim.ready);
@@ -150,11 +150,11 @@ impl ShimStarter {
         // Keys typed at a terminal are not for it.
         command.arg(STARTER).stdin(Stdio::piped()).process_group(0);
         let mut child = command.spawn().ok()?;
-        let (ask, hear) = (child.stdin.take()?, child.stdout.take()?);
+        let (requests, reports) = (child.stdin.take()?, child.stdout.take()?);
         Some(StarterProcess {
             child,
-            requests: ask,
-            reports: hear,
+            requests,
+            reports,
         })
     }
 }

@@ -31,8 +31,8 @@ impl LineBuffer {
     pub(crate) fn next_line(&mut self) -> io::Result<Option<Vec<u8>>> {
         let end = self.bytes.iter().position(|&byte| byte == b'\n');
         if end.unwrap_or(self.bytes.len()) > LINE_BYTES_MAX {
-            let told = "a line is too long";
-            return Err(io::Error::new(io::ErrorKind::InvalidData, told));
+            let message = "a line is too long";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
         let Some(end) = end else {
             return Ok(None);

@@ -62,8 +62,8 @@ impl ClientConnection {
             match self.next_request() {
                 Ok(Some(received)) => return Some(received),
                 Ok(None) => {}
-                Err(told) => {
-                    self.queue_refusal(0, ShimRefusal::BadRequest, &told);
+                Err(message) => {
+                    self.queue_refusal(0, ShimRefusal::BadRequest, &message);
                     self.flush_responses();
                     self.gone = true;
                     return None;
@@ -101,12 +101,12 @@ impl ClientConnection {
         Ok(self.open.take().map(|envelope| (envelope, body)))
     }
 
-    pub(super) fn queue_refusal(&mut self, id: u64, why: ShimRefusal, told: &str) {
+    pub(super) fn queue_refusal(&mut self, id: u64, why: ShimRefusal, message: &str) {
         self.queue_response(&ShimResponse {
             id,
             no: Some(RefusalBody {
                 code: why.code().into(),
-                message: told.into(),
+                message: message.into(),
             }),
             ..ShimResponse::default()
         });
@@ -237,12 +237,12 @@ impl ClientConnections {
             // Without a file it could open, the shim cannot tell any peer from an agent.
             match std::fs::File::open("/proc/self/stat") {
                 Err(error) => {
-                    let told = format!("the shim cannot tell who asks: {error}");
-                    client.queue_refusal(0, ShimRefusal::NoDescriptors, &told);
+                    let message = format!("the shim cannot tell who asks: {error}");
+                    client.queue_refusal(0, ShimRefusal::NoDescriptors, &message);
                 }
                 Ok(_) => {
-                    let told = "an agent cannot control its own shim";
-                    client.queue_refusal(0, ShimRefusal::AgentPeer, told);
+                    let message = "an agent cannot control its own shim";
+                    client.queue_refusal(0, ShimRefusal::AgentPeer, message);
                 }
             }
             client.flush_responses();

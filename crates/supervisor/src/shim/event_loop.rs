@@ -5,7 +5,7 @@ use super::clients::ClientConnections;
 use super::control::ProcessControl;
 use super::input::InputQueue;
 use super::mask::SecretMask;
-use super::output::{CHUNK_BYTES, OutputLog};
+use super::output::{CHUNK_BYTES, OutputLog, output_progress};
 use super::ownership::write_owner;
 use super::relay::{RelayServer, SOCKET};
 use super::{
@@ -18,7 +18,7 @@ use crate::exit::AttemptExit;
 use crate::process::{ProcessRelation, process_relation};
 use crate::protocol::{
     FEATURES, ObservedState, ObservedStatus, OutputBlockReason, PROTOCOL, RawEnvironment,
-    ShimGreeting, ShimRequest, ShimResponse, StreamProgress, WantedState, decode_environment,
+    ShimGreeting, ShimRequest, ShimResponse, WantedState, decode_environment,
 };
 use crate::{ATTEMPT_VARIABLE, RELAY_VARIABLE};
 use nix::sys::signalfd::SignalFd;
@@ -370,7 +370,7 @@ impl ShimEventLoop {
                 status: Some(status),
                 ..ShimResponse::default()
             }),
-            Err((why, told)) => client.queue_refusal(id, why, &told),
+            Err((why, message)) => client.queue_refusal(id, why, &message),
         }
     }
 
@@ -383,8 +383,8 @@ impl ShimEventLoop {
     ) -> Result<bool, (ShimRefusal, String)> {
         if let Some(fence) = request.fence() {
             if fence < self.fence {
-                let told = format!("fencing number {fence} is older than {}", self.fence);
-                return Err((ShimRefusal::FencedOut, told));
+                let message = format!("fencing number {fence} is older than {}", self.fence);
+                return Err((ShimRefusal::FencedOut, message));
             }
             self.fence = fence;
         }
@@ -449,11 +449,11 @@ impl ShimEventLoop {
         let have = self.control.generation;
         let ending = self.asked && want != WantedState::Ended;
         if generation < have || generation == have && want != self.control.want || ending {
-            let told = format!(
+            let message = format!(
                 "generation {generation} does not follow {have} ({})",
                 self.control.want.wire_word()
             );
-            return Err((ShimRefusal::StaleGeneration, told));
+            return Err((ShimRefusal::StaleGeneration, message));
         }
         if generation == have {
             return Ok(true);
@@ -610,8 +610,8 @@ impl ShimEventLoop {
     /// Writes the end of the attempt, reports it to all clients, and exits.
     fn finish_attempt(mut self) -> ExitCode {
         let ended = self.agent.as_ref().and_then(|agent| agent.ended);
-        let told = exit_record::read_stub_error(&self.attempt, ended);
-        let start_error = self.start_error.take().or(told);
+        let stub_error = exit_record::read_stub_error(&self.attempt, ended);
+        let start_error = self.start_error.take().or(stub_error);
         let unread = self.input.take_unread().map(|(mut unread, mut bytes)| {
             // A client that gave a secret can give it again.
             self.mask.mask_text(&mut bytes);
@@ -693,11 +693,4 @@ impl ShimEventLoop {
             exit: self.exit.clone(),
         }
     }
-}
-
-fn output_progress(output: &Option<OutputLog>) -> StreamProgress {
-    output
-        .as_ref()
-        .map(OutputLog::stream_progress)
-        .unwrap_or_default()
 }

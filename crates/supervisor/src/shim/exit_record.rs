@@ -16,11 +16,11 @@ const STUB_BYTES_MAX: u64 = 4096;
 /// agent that writes the file does not undo its start.
 pub(super) fn read_stub_error(attempt: &Attempt, ended: Option<WaitStatus>) -> Option<String> {
     let path = attempt.file_path(ERROR_FILE);
-    let told = read_small(&path, STUB_BYTES_MAX).ok()?;
+    let report = read_small(&path, STUB_BYTES_MAX).ok()?;
     let _ = std::fs::remove_file(&path);
     let stub = ended.and_then(WaitStatus::exit_status) == Some(CANNOT_RUN.into());
-    let told = Some(told).filter(|told| stub && !told.is_empty())?;
-    Some(String::from_utf8_lossy(&told).into_owned())
+    let report = Some(report).filter(|report| stub && !report.is_empty())?;
+    Some(String::from_utf8_lossy(&report).into_owned())
 }
 
 /// Saves input that the agent never read.

@@ -176,3 +176,11 @@ fn block_reason(error: Option<io::Error>) -> OutputBlockReason {
         Some(_) => OutputBlockReason::DiskError,
     }
 }
+
+/// Returns the progress of a log that may not be open yet.
+pub(super) fn output_progress(output: &Option<OutputLog>) -> StreamProgress {
+    output
+        .as_ref()
+        .map(OutputLog::stream_progress)
+        .unwrap_or_default()
+}

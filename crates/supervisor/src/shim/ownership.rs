@@ -28,12 +28,12 @@ const EXIT_BYTES: u64 = 4096;
 /// Runs the shim: takes the attempt, reports on standard output, and serves until the end.
 pub(super) fn run_shim(prefix: &[&str], folder: &Path) -> ExitCode {
     let owned = take_ownership(prefix, folder);
-    let told = match &owned {
+    let report = match &owned {
         Ok(_) => "ready".to_owned(),
         Err(why) => why.clone(),
     };
     // The reader of this report may be gone.
-    let _ = rustix::io::write(stdout(), told.as_bytes());
+    let _ = rustix::io::write(stdout(), report.as_bytes());
     if let Ok(null) = File::options().write(true).open("/dev/null") {
         let _ = dup2_stdout(null);
     }

@@ -20,8 +20,8 @@ table! {
         NothingDrawn { id } => "the diagram names `{id}`, which is not in the file";
         Twice { id, line } => "task `{id}` is already on line {line}; this one is not read";
         NoBox { id } => "heading `{id}` has no box, and the tasks of this plan have one; it is not a task";
-        OtherPhase { id, stated, told } => "the header of `{id}` says phase {stated}, its id phase {told}";
-        PhaseAbove { id, around, told } => "task `{id}` stands below phase {around}, which counts; its id says phase {told}";
+        OtherPhase { id, stated, id_phase } => "the header of `{id}` says phase {stated}, its id phase {id_phase}";
+        PhaseAbove { id, around, id_phase } => "task `{id}` stands below phase {around}, which counts; its id says phase {id_phase}";
         NoTitle { id } => "task `{id}` has no title";
         OddBox { id, mark } => "the box of task `{id}` holds `{mark}`; it counts as not done";
         PhaseGap { phase, before } => "phase {phase} is missing before phase {before}";

@@ -1,8 +1,8 @@
 //! English for the web page, apart from the server's own messages.
 
 declared! {
-    /// A text of the web page, which fills in the parameters in braces but chooses no Korean particle,
-    /// so none follows a parameter. Singular and plural texts are separated by ` | `.
+    /// A text of the web page, which fills in the parameters in braces but chooses no Korean
+    /// particle, so none follows a parameter. Singular and plural texts are separated by ` | `.
     Web, web {
         // Page frame.
         Board => "Board";

@@ -22,8 +22,8 @@ table! {
         NothingDrawn { id } => "다이어그램에 있는 `{id}`{이} 파일에 없습니다";
         Twice { id, line } => "작업 `{id}`{이} 이미 {line}번째 줄에 있어 이것은 읽지 않았습니다";
         NoBox { id } => "제목 `{id}`에는 이 계획의 작업들과 달리 체크박스가 없어 작업으로 보지 않습니다";
-        OtherPhase { id, stated, told } => "`{id}`의 제목은 단계 {stated}, ID는 단계 {told}{이다}라고 합니다";
-        PhaseAbove { id, around, told } => "작업 `{id}`{은} 단계 {around} 아래에 있고 그것을 따릅니다. ID는 단계 {told}{이다}라고 합니다";
+        OtherPhase { id, stated, id_phase } => "`{id}`의 제목은 단계 {stated}, ID는 단계 {id_phase}{이다}라고 합니다";
+        PhaseAbove { id, around, id_phase } => "작업 `{id}`{은} 단계 {around} 아래에 있고 그것을 따릅니다. ID는 단계 {id_phase}{이다}라고 합니다";
         NoTitle { id } => "작업 `{id}`에 제목이 없습니다";
         OddBox { id, mark } => "작업 `{id}`의 체크박스에 `{mark}`{이} 있어 미완료로 봅니다";
         PhaseGap { phase, before } => "단계 {phase}{이} 단계 {before} 앞에 없습니다";

@@ -305,7 +305,7 @@ fn help() {
     check!(world.session(&["run-agent --help", "attach --help"]));
 }
 
-/// Limits and control groups that cannot be had start nothing; what cannot be meant is told.
+/// Limits and control groups that cannot be had start nothing; what cannot be meant is reported.
 #[test]
 fn control_groups_are_asked_for_in_words() {
     let world = World::new();

@@ -388,7 +388,7 @@ fn a_blocked_agent_is_listed_as_such() {
     );
 }
 
-/// A shim that is stopped while its agent is watched is told, with what to do, and the watcher does not wait for ever.
+/// A shim that is stopped while its agent is watched is reported, with what to do, and the watcher does not wait for ever.
 #[test]
 fn a_shim_that_falls_silent_is_told() {
     let world = World::new();

@@ -1,4 +1,4 @@
-//! `claude` with our hooks: what it may not do, what it is told at its beginning, and when it may stop.
+//! `claude` with our hooks: what it may not do, the text it gets at its beginning, and when it may stop.
 
 use super::kind::Kind;
 use super::{BY_HAND, Guarded, PERSONS_MOVE, UNDER_AN_AGENT, each_has, installed, last};
@@ -206,7 +206,7 @@ fn claude_goes_on_at_a_checkpoint_but_not_for_ever_and_is_reminded() {
         &["hello", "--session-id", SESSIONS[0]],
     );
 
-    // Resumed, it is told how things are now. It wants to stop at once, and is sent back three times.
+    // Resumed, it gets the current state. It wants to stop at once, and is sent back three times.
     world.working();
     let model = ModelServer::start((0..4).map(|_| ModelReply::text("I stop."))).unwrap();
     run(&world, &program, &model, &["go on", resume[0], resume[1]]);

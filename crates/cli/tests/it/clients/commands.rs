@@ -240,7 +240,7 @@ fn the_plugin_installs_and_its_commands_work() {
             let failed = told.contains("\"error\"") || told.contains("error[");
             assert!(!failed, "{typed}: {told}");
         }
-        // A person is asked by the client's own tool, and what they say is told.
+        // A person is asked by the client's own tool, and their answer is passed on.
         let wanted = usize::from(command == "develop");
         assert_eq!(questions, wanted, "{typed}");
         if command == "develop" {

@@ -247,7 +247,7 @@ fn works_off_a_task(kind: Kind) {
         complete(1, "plan.md"),
     ];
     if kind == Kind::Codex {
-        // It hears of the review with its next command line only.
+        // It learns of the review with its next command line only.
         script.push(ModelReply::text("The plan stands."));
     }
     script.extend([kind.shell("echo ferry > ferry.md"), complete(2, "ferry.md")]);

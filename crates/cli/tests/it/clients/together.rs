@@ -42,7 +42,7 @@ fn done(model: &ModelServer, before: usize) -> [usize; 3] {
         let told = last(one);
         match told.contains("\"sequence\"") {
             true => done[index % 3] += 1,
-            // The other one was first, and it is told so.
+            // The other one was first, and it is informed.
             false => assert!(told.contains("\"hint\""), "{told}"),
         }
     }

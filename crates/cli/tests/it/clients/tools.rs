@@ -153,7 +153,7 @@ fn works_by_tools(kind: Kind) {
         assert!(refused.contains(word), "no {word:?} in:\n{refused}");
     }
     if kind == Kind::Codex {
-        // It has no tools of servers in its first question: it looks for them, and is told of ours.
+        // It has no tools of servers in its first question: it looks for them, and finds ours.
         let found = last(&asked[1]);
         assert!(found.contains("mcp__bowline"), "{found}");
     }
@@ -210,7 +210,7 @@ fn the_plugin_holds_the_gate() {
     );
 }
 
-/// A person who has the plugin, on a machine where Bowline is not: every tool goes on, and the session is told.
+/// A person who has the plugin, on a machine where Bowline is not: every tool goes on, and the session is informed.
 #[test]
 fn without_bowline_the_plugin_says_so() {
     let variable = Kind::Claude.variable();

@@ -1,4 +1,4 @@
-//! Why attempts of thinking, memory and develop fail is told in the language of whoever watches; state files and `--json` keep their
+//! Why attempts of thinking, memory and develop fail is reported in the language of whoever watches; state files and `--json` keep their
 //! English.
 
 use super::*;

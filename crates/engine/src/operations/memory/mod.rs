@@ -336,7 +336,7 @@ impl MemoryFolder {
                 folder: self.folder.join("backup"),
             });
         }
-        let told = match state.read_view(context) {
+        let restore_notice = match state.read_view(context) {
             Err(Error::Damaged { findings, .. }) if !context.dry_run => state
                 .restore_damaged(context, &findings)?
                 .map(|it| it.notice),
@@ -348,7 +348,7 @@ impl MemoryFolder {
             }
         };
         let mut view = state.read_view(context)?;
-        view.notices.extend(told);
+        view.notices.extend(restore_notice);
         let moved = ChangeRecord::new("file", "RESTORE", None, view.examined.status.clone());
         Ok(ChangeOutcome {
             view,

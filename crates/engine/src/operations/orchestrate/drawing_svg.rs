@@ -155,13 +155,13 @@ impl GraphSketch<'_> {
             self.task_title(id),
             StatusWord::from_word(status.name()).say(lang),
         );
-        let told = format!("{id} · {word}\n{title}");
+        let tooltip = format!("{id} · {word}\n{title}");
         let _ = writeln!(
             text,
             "<g><title>{}</title><rect x=\"{x}\" y=\"{y}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" rx=\"5\" fill=\"{}\" \
              stroke=\"{edge}\" stroke-width=\"{wide}\"/><text x=\"{}\" y=\"{}\" font-weight=\"600\">{}</text>\
              <text x=\"{}\" y=\"{}\" font-size=\"11\" fill=\"#343a40\">{}</text></g>",
-            escape_xml(told.trim_end()),
+            escape_xml(tooltip.trim_end()),
             colour(status),
             x + 10,
             y + 17,

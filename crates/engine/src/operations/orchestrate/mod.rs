@@ -119,15 +119,15 @@ pub fn load_plan(
     let path = workspace::locate_file(context, FileKind::Orchestrate, folder);
     // An unreadable state file names no plan; its own view reports that.
     let view = KnownFile::new(context, FileKind::Orchestrate, &path).read_view(context);
-    let told = view
+    let named_in_state = view
         .ok()
         .and_then(|view| orchestrate::plan_file(view.document.value()).map(str::to_owned));
-    find_plan(&root, told.as_deref())?.ok_or(Error::NoPlan { path: root })
+    find_plan(&root, named_in_state.as_deref())?.ok_or(Error::NoPlan { path: root })
 }
 
 /// Returns the possible paths of a project's plan, in order.
-fn plan_places(root: &Path, told: Option<&str>) -> impl Iterator<Item = PathBuf> {
-    let names = told.into_iter().chain(TASKS_FILES);
+fn plan_places(root: &Path, named: Option<&str>) -> impl Iterator<Item = PathBuf> {
+    let names = named.into_iter().chain(TASKS_FILES);
     names.map(|name| root.join(name))
 }
 
@@ -161,8 +161,8 @@ pub(crate) fn total_by_plan(file: &KnownFile, document: &JsonDocument) -> Option
 }
 
 /// Finds the plan of a project, if it has one.
-fn find_plan(root: &Path, told: Option<&str>) -> Result<Option<PlanFile>, Error> {
-    for path in plan_places(root, told) {
+fn find_plan(root: &Path, named: Option<&str>) -> Result<Option<PlanFile>, Error> {
+    for path in plan_places(root, named) {
         match read_plan(&path) {
             Err(Error::NoPlan { .. }) => {}
             plan => return plan.map(Some),

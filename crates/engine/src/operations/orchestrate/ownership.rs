@@ -28,7 +28,7 @@ use serde_json::json;
 /// Most conflicts with concurrent outside writes before giving up.
 const TRIES_MAX: usize = 5;
 
-/// Exclusive right to change an orchestration. Others are told who has it; dropping it releases the
+/// Exclusive right to change an orchestration. Others learn who has it; dropping it releases the
 /// right.
 #[derive(Debug)]
 pub struct OwnedOrchestration {
@@ -278,8 +278,8 @@ impl OwnedOrchestration {
     /// Ticks tasks in the plan of the project's own checkout, unless a merge has done so. The plan
     /// is read and written once; tasks without a box are left out.
     pub fn tick_tasks(&mut self, context: &Context, ids: &[NodeId]) -> Result<(), Error> {
-        let told = orchestrate::plan_file(self.document.value());
-        let Some(plan) = super::find_plan(self.orchestration.root(), told)? else {
+        let named = orchestrate::plan_file(self.document.value());
+        let Some(plan) = super::find_plan(self.orchestration.root(), named)? else {
             return Ok(());
         };
         let known = self

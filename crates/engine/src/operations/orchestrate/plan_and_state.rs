@@ -33,10 +33,10 @@ pub(super) fn merge_plan(
         return None;
     }
     let OrchestrationFacts {
-        nodes: told,
+        nodes: recorded,
         mut facts,
     } = read_facts(document).ok()?.state;
-    let known: HashSet<&str> = told.iter().map(|node| &*node.id).collect();
+    let known: HashSet<&str> = recorded.iter().map(|node| &*node.id).collect();
     let counts = |id: &str| match ticks {
         CountedTicks::None => false,
         CountedTicks::OfNewTasks => !known.contains(id),
@@ -55,7 +55,7 @@ pub(super) fn merge_plan(
     });
     let gone: HashSet<NodeId> = failed.map(|(id, _)| id.clone()).collect();
     let mut nodes = node_specs(plan);
-    nodes.extend(told.into_iter().filter_map(|mut node| {
+    nodes.extend(recorded.into_iter().filter_map(|mut node| {
         node.dependencies.retain(|id| !gone.contains(id));
         (plan.task(&node.id).is_none() && !gone.contains(&node.id)).then_some(node)
     }));

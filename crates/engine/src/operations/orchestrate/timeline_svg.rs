@@ -129,7 +129,7 @@ impl Timeline {
             escape_xml(&self.project)
         );
         if let Some((from, to)) = self.span() {
-            let told = format!(
+            let span_text = format!(
                 "{} → {} · {}",
                 time::format_utc(from),
                 time::format_utc(to),
@@ -138,7 +138,7 @@ impl Timeline {
             let _ = writeln!(
                 text,
                 "<text x=\"16\" y=\"46\" fill=\"#555\">{}</text>",
-                escape_xml(&told)
+                escape_xml(&span_text)
             );
         }
         draw_grid(&mut text, &axis, bottom, lang);
@@ -258,21 +258,21 @@ fn draw_task_row(text: &mut String, axis: &TimeAxis, bar: &TaskBar, y: f64, lang
             true => " stroke=\"#1864ab\" stroke-width=\"2\"",
             false => "",
         };
-        let told = try_tooltip(bar, at, one, lang);
+        let tooltip = try_tooltip(bar, at, one, lang);
         let _ = writeln!(
             text,
             "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"15\" rx=\"3\" fill=\"{}\"{edge}><title>{}</title></rect>",
             y + 4.5,
             (end - x).max(BAR_MIN),
             try_colour(one.end),
-            escape_xml(&told)
+            escape_xml(&tooltip)
         );
     }
     if let (Some(last), Some(first)) = (bar.tries.last(), bar.tries.first()) {
         let x = (axis.x_at(last.to) + 6.0).min(axis.end_x() + 6.0);
-        let mut told = render_duration(lang, last.to.0 - first.from.0);
+        let mut duration = render_duration(lang, last.to.0 - first.from.0);
         if bar.tries.len() > 1 {
-            let _ = write!(told, " ×{}", bar.tries.len());
+            let _ = write!(duration, " ×{}", bar.tries.len());
         }
         // Without room behind the bar, the duration stands before it.
         let (x, anchor) = match x > NAMES + TIMES - 30.0 {
@@ -283,7 +283,7 @@ fn draw_task_row(text: &mut String, axis: &TimeAxis, bar: &TaskBar, y: f64, lang
             text,
             "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\" font-size=\"10\" fill=\"#868e96\">{}</text>",
             y + 15.5,
-            escape_xml(&told)
+            escape_xml(&duration)
         );
     }
 }

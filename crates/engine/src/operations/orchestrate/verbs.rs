@@ -154,13 +154,13 @@ impl Orchestration {
 
     /// Returns the versions of the possible plan files without reading them.
     pub(super) fn plan_stamps(&self, document: &JsonDocument) -> Vec<Option<FileStamp>> {
-        let told = orchestrate::plan_file(document.value());
+        let named = orchestrate::plan_file(document.value());
         let stamp = |path: PathBuf| {
             std::fs::metadata(path)
                 .ok()
                 .map(|it| FileStamp::of_metadata(&it))
         };
-        plan_places(&self.root, told).map(stamp).collect()
+        plan_places(&self.root, named).map(stamp).collect()
     }
 
     /// Returns the run in the state file alone.
@@ -526,7 +526,7 @@ impl Orchestration {
                 continue;
             };
             match self.tick_task(context, &changed.view.document, &folder, &id) {
-                Ok(untold) => changed.view.notices.extend(untold),
+                Ok(notice) => changed.view.notices.extend(notice),
                 // Tried again with the next task that is completed.
                 Err(error) => {
                     changed.view.notices.push(FileNotice::Keeper {
@@ -553,21 +553,21 @@ impl Orchestration {
         folder: &Path,
         id: &str,
     ) -> Result<Option<FileNotice>, Error> {
-        let told = orchestrate::plan_file(document.value());
+        let named = orchestrate::plan_file(document.value());
         let top = git_top(folder).filter(|top| *top != self.root);
-        let here = top.and_then(|top| find_plan(&top, told).ok().flatten());
+        let here = top.and_then(|top| find_plan(&top, named).ok().flatten());
         let plan = match here {
             Some(plan) => Some(plan),
-            None => find_plan(&self.root, told)?,
+            None => find_plan(&self.root, named)?,
         };
-        let untold = |words: words::Notice| {
+        let tick_notice = |words: words::Notice| {
             Ok(Some(FileNotice::Keeper {
                 code: "not_ticked",
                 words,
             }))
         };
         let Some(plan) = plan else {
-            return untold(words::Notice::NoPlanToTick { id: id.into() });
+            return tick_notice(words::Notice::NoPlanToTick { id: id.into() });
         };
         match set_tick(&plan.text, id, true) {
             Ok(text) if text == plan.text => Ok(None),
@@ -575,7 +575,7 @@ impl Orchestration {
                 write_atomically(&*context.disk, &plan.path, text.as_bytes(), None)?;
                 Ok(None)
             }
-            Err(error) => untold(words::Notice::NotTicked {
+            Err(error) => tick_notice(words::Notice::NotTicked {
                 id: id.into(),
                 why: error.to_string(),
             }),

@@ -358,7 +358,7 @@ fn too_long(open: OpenMessage) -> MalformedMarker {
 }
 
 fn progress_event(progress: ProgressLine<'_>) -> Option<MarkerContent> {
-    let told = |name: &[u8]| {
+    let field_text = |name: &[u8]| {
         let name = normalise_text(&decode_text(name));
         (!longer_than_field(&name)).then_some(name)
     };
@@ -366,11 +366,11 @@ fn progress_event(progress: ProgressLine<'_>) -> Option<MarkerContent> {
         ProgressLine::Step { step, of, name } => MarkerContent::Step {
             step,
             of,
-            name: told(name)?,
+            name: field_text(name)?,
         },
         ProgressLine::PhaseStarting { phase, name } => MarkerContent::PhaseStarting {
             phase,
-            name: told(name)?,
+            name: field_text(name)?,
         },
     })
 }

@@ -1,10 +1,12 @@
-//! The events of whole outputs. `*-recorded*` were printed by the real clients with a scripted model behind them; the others
-//! hold what a test cannot make them print. Those of `acp` are shortened to what matters.
+//! The events of whole outputs. `*-recorded*` were printed by the real clients with a scripted
+//! model behind them; the others hold what a test cannot make them print. Those of `acp` are
+//! shortened to what matters.
 
 use super::{OUTPUTS, events, load, texts};
 use bowline_formats::agents::ResumePoint;
 
-/// Compares with `NAME.events`. To write the files anew, run with `BOWLINE_WRITE_EVENTS=1` and read the diff.
+/// Compares with `NAME.events`. To write the files anew, run with `BOWLINE_WRITE_EVENTS=1` and read
+/// the diff.
 #[test]
 fn every_output_gives_its_events() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/agents");

@@ -117,7 +117,8 @@ fn a_list_too_long_keeps_the_completion() {
     assert!(events[0].end_offset() > (MESSAGE_BYTES_MAX - item.len()) as u64 - 1);
 }
 
-/// Pushes `head`, then `filler` until `total` bytes, watching what is held and how far a resume would go back.
+/// Pushes `head`, then `filler` until `total` bytes, watching what is held and how far a resume
+/// would go back.
 fn flood(head: &[u8], filler: &[u8], total: usize) -> Vec<MarkerEvent> {
     let mut parser = MarkerParser::new(MarkerParserOptions::default());
     let mut events = Vec::new();

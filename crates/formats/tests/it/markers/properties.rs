@@ -1,4 +1,5 @@
-//! What holds for any output: the cut into pushes, the kind of line end, and agreement with the reference.
+//! What holds for any output: the cut into pushes, the kind of line end, and agreement with the
+//! reference.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -7,7 +8,8 @@ use proptest::sample::select;
 use super::reference::reference;
 use super::{parse, parse_chunks, render, render_all};
 
-/// Lines that mean something somewhere. In any order they make most of the trouble a real agent can make.
+/// Lines that mean something somewhere. In any order they make most of the trouble a real agent can
+/// make.
 const VOCABULARY: &[&str] = &[
     "",
     "plain words",

@@ -1,7 +1,8 @@
-//! A second reading of the grammar: the whole text at once, line numbers instead of states, no care for speed or limits.
+//! A second reading of the grammar: the whole text at once, line numbers instead of states, no care
+//! for speed or limits.
 //!
-//! It is written for the vocabulary of [`super::properties`] and says of every message where it begins, where it ends and
-//! what is in it.
+//! It is written for the vocabulary of [`super::properties`] and says of every message where it
+//! begins, where it ends and what is in it.
 
 use std::collections::HashMap;
 

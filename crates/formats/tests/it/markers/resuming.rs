@@ -1,4 +1,5 @@
-//! A reader that stops anywhere and goes on from a resume point misses nothing and sees nothing twice.
+//! A reader that stops anywhere and goes on from a resume point misses nothing and sees nothing
+//! twice.
 
 use bowline_formats::markers::{MarkerEvent, MarkerParser, ParserResumePoint};
 

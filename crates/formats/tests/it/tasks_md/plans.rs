@@ -1,7 +1,8 @@
 //! Whole plans as people and their agents write them, and everything that is read from each.
 //!
-//! `tests/plans/NAME.md` is a plan (those of `second_hand` were written by somebody who had not seen the reader), `NAME.read` what is read from it. With `BOWLINE_BLESS=1` the latter are written anew:
-//! read every line of the difference.
+//! `tests/plans/NAME.md` is a plan (those of `second_hand` were written by somebody who had not
+//! seen the reader), `NAME.read` what is read from it. With `BOWLINE_BLESS=1` the latter are
+//! written anew: read every line of the difference.
 
 use super::describe;
 use bowline_formats::tasks_md::parse_plan;

@@ -78,7 +78,8 @@ fn an_id_heading_without_a_box_is_a_group() {
             "Warning NO_BOX",
         ],
     );
-    // None has a box: the one that holds others, and the one that is continued by a hyphen; a full stop makes steps.
+    // None has a box: the one that holds others, and the one that is continued by a hyphen; a full
+    // stop makes steps.
     says(
         "## Phase 1: x\n### P1-R1: Users\n#### P1-R1-T1: a\n### P1-S1: b\n### P1-S1-T1: c\n### T1.2: d\n### T1.2.1: e\n",
         &[

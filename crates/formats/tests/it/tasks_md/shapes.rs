@@ -1,4 +1,5 @@
-//! Shapes in which headings, lists and tables of one plan speak of the same ids: which of them is the task.
+//! Shapes in which headings, lists and tables of one plan speak of the same ids: which of them is
+//! the task.
 
 use super::rows::{ids, needs, says};
 use bowline_formats::finding::Severity;

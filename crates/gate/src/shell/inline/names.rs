@@ -332,11 +332,11 @@ impl Looker<'_, '_> {
         let next = self.tokens.get(at + 1);
         let counted = matches!(next, Some(Token::Sign(sign)) if "+-*/%|&.?^<>:".contains(*sign))
             && (self.is_sign(at + 2, '=') || self.is_sign(at + 3, '='));
-        let told = matches!(before, Some(Token::Word(word))
+        let declared = matches!(before, Some(Token::Word(word))
             if matches!(word.as_str(), "for" | "as" | "case" | "del" | "global" | "nonlocal" | "import"));
         let comma = Some(&Token::Sign(','));
         counted
-            || told
+            || declared
             || depth == 0 && (next == comma || before == comma)
             || self.word(at + 1) == Some("in")
     }

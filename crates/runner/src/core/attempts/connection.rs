@@ -1,15 +1,14 @@
 //! One attempt: its connection, orders and output. Nothing here blocks.
 
+use super::attempt_events::{is_initialized, never_started, session_in};
 use super::output_reader::OutputReader;
+use super::queued_input::{QueuedMessage, ShimConnection, send_next_message};
 use super::start_workers::WorkerJob;
 use super::{
-    AgentMessage, AttemptEventKind, AttemptResume, AttemptStart, ERROR_TAIL_BYTES, GREETINGS,
-    LoopCommand,
+    AttemptEventKind, AttemptResume, AttemptStart, ERROR_TAIL_BYTES, GREETINGS, LoopCommand,
 };
 use crate::core::error_chain;
-use bowline_formats::agents::{
-    AgentEventKind, AgentInputWriter, AgentProtocol, InputDelivery, ResumePoint, SessionToOpen,
-};
+use bowline_formats::agents::{AgentInputWriter, AgentProtocol, ResumePoint, SessionToOpen};
 use bowline_supervisor::{
     Attempt, AttemptCondition, AttemptExit, ObservedState, ObservedStatus, OutputBlockReason,
     OutputStream, ShimEvent, ShimRefusal, ShimSession, SupervisorError, WantedState,
@@ -37,34 +36,6 @@ pub(super) enum PollOutcome {
     Work(WorkerJob),
     /// The attempt is over; this is its last event.
     Over(AttemptEventKind),
-}
-
-/// A queued message.
-struct QueuedMessage {
-    seq: Option<u64>,
-    last: bool,
-    message: AgentMessage,
-    /// Numbers of the request and of the message once it is sent.
-    sent: Option<(u64, u64)>,
-}
-
-/// A connection to the shim.
-struct ShimConnection {
-    stream: UnixStream,
-    dialogue: ShimSession,
-    greeted: bool,
-    /// Id of the request that waits for a change of the status.
-    wait_request: Option<u64>,
-    /// Output and error offsets acknowledged on this connection.
-    acked: (u64, u64),
-    /// Id of the request with the order that is not answered yet.
-    order_request: Option<u64>,
-    /// Id of the `go` request that is not answered yet.
-    go_request: Option<u64>,
-    /// Number of values to mask that were sent on this connection.
-    masked_count: usize,
-    /// The shim cannot mask values, so nothing that could hold one is sent.
-    cannot_mask: bool,
 }
 
 /// End of an attempt that is still to be reported.
@@ -107,17 +78,17 @@ impl AttemptConnection {
             folder,
             spec,
             environment,
-            output_protocol: voice,
+            output_protocol,
             first_message: first,
             session,
             close_input,
         } = begin;
         let mut one = AttemptConnection::new(
             spec.fence,
-            OutputReader::from_resume_point(voice.clone(), ResumePoint::default()),
+            OutputReader::from_resume_point(output_protocol.clone(), ResumePoint::default()),
         );
         one.environment = Some(environment);
-        one.writer = AgentInputWriter::new(voice.protocol);
+        one.writer = AgentInputWriter::new(output_protocol.protocol);
         one.queue_greeting(&spec.folder, session);
         match first {
             Some(message) => one.apply_command(LoopCommand::Say {
@@ -313,7 +284,7 @@ impl AttemptConnection {
         if self
             .messages
             .front()
-            .is_some_and(|saying| saying.sent.is_some_and(|(request, _)| request == id))
+            .is_some_and(|queued| queued.sent.is_some_and(|(request, _)| request == id))
         {
             self.messages.pop_front();
         }
@@ -337,11 +308,11 @@ impl AttemptConnection {
                 return;
             }
             self.want = None;
-        } else if let Some(saying) = self.messages.front_mut()
-            && saying.sent.is_some_and(|(request, _)| request == id)
+        } else if let Some(queued) = self.messages.front_mut()
+            && queued.sent.is_some_and(|(request, _)| request == id)
         {
-            saying.sent = None;
-            let own = saying.seq.is_some();
+            queued.sent = None;
+            let own = queued.seq.is_some();
             match why {
                 ShimRefusal::InputFull => return,
                 // Another sender's message took the number.
@@ -535,10 +506,10 @@ impl AttemptConnection {
                         })
                 }) {
                     Ok(stream) => {
-                        for saying in &mut self.messages {
+                        for queued in &mut self.messages {
                             // A message without a number keeps the one it was sent under.
-                            if let Some((_, seq)) = saying.sent.take() {
-                                saying.seq = Some(seq);
+                            if let Some((_, seq)) = queued.sent.take() {
+                                queued.seq = Some(seq);
                             }
                         }
                         self.link = Some(ShimConnection {
@@ -678,74 +649,5 @@ impl AttemptConnection {
                 }
             }
         }
-    }
-}
-
-/// Sends the message at the front, one at a time, so that numbers have no gaps.
-fn send_next_message(
-    link: &mut ShimConnection,
-    status: &ObservedStatus,
-    sayings: &mut VecDeque<QueuedMessage>,
-    writer: &mut AgentInputWriter,
-    tell: &mut dyn FnMut(AttemptEventKind),
-) {
-    while let Some(saying) = sayings.front_mut() {
-        if saying.sent.is_some() {
-            return;
-        }
-        let text = match (saying.message)(writer) {
-            InputDelivery::Input(text) => text,
-            // Until the client has reported its session.
-            InputDelivery::Later => return,
-            // Its number is used up all the same: those behind it follow without a gap.
-            InputDelivery::Nothing if saying.seq.is_some() => String::new(),
-            other
-            @ (InputDelivery::NextRun(_) | InputDelivery::EndRun | InputDelivery::Nothing) => {
-                tell(AttemptEventKind::Undelivered(other));
-                sayings.pop_front();
-                continue;
-            }
-        };
-        let seq = saying.seq.unwrap_or(status.input.next);
-        match link.dialogue.send_input(seq, text.as_bytes(), saying.last) {
-            Ok(request) => saying.sent = Some((request, seq)),
-            Err(error) if error.code() == ShimRefusal::InputFull.code() && text.len() < 1 << 20 => {
-            }
-            Err(error) => {
-                tell(AttemptEventKind::Refused {
-                    code: error.code(),
-                    message: error_chain(&error),
-                });
-                sayings.pop_front();
-                continue;
-            }
-        }
-        return;
-    }
-}
-
-fn is_initialized(what: &AttemptEventKind) -> bool {
-    let AttemptEventKind::Output { events, .. } = what else {
-        return false;
-    };
-    events
-        .iter()
-        .any(|event| event.what == AgentEventKind::Initialized)
-}
-
-/// Returns the session that a piece of output reports; messages may wait for it.
-fn session_in(what: &AttemptEventKind) -> Option<String> {
-    let AttemptEventKind::Output { events, .. } = what else {
-        return None;
-    };
-    events.iter().rev().find_map(|event| match &event.what {
-        AgentEventKind::Session { id, .. } => Some(id.to_string()),
-        _ => None,
-    })
-}
-
-pub(super) fn never_started(error: &SupervisorError) -> AttemptEventKind {
-    AttemptEventKind::NeverStarted {
-        message: Some(error_chain(error)),
     }
 }

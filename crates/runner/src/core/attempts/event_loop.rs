@@ -1,6 +1,7 @@
 //! Event loop: one poll over the connections to all shims.
 
-use super::connection::{AttemptConnection, PollOutcome, never_started};
+use super::attempt_events::never_started;
+use super::connection::{AttemptConnection, PollOutcome};
 use super::start_workers::StartWorkers;
 use super::{AttemptEvent, AttemptEventKind, LoopCommand};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -19,7 +20,7 @@ const FAILED_POLL_PAUSE_MS: u64 = 100;
 
 type EventSink = Box<dyn FnMut(AttemptEvent) + Send>;
 
-/// Drives all attempts until it receives [`Order::Leave`] or the handle is gone.
+/// Drives all attempts until it receives [`LoopCommand::Leave`] or the handle is gone.
 pub(super) fn run_loop(
     orders: Receiver<(Arc<str>, LoopCommand)>,
     mut woken: UnixStream,

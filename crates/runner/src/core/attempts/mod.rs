@@ -1,21 +1,24 @@
 //! Runs all attempts of one process on one event loop.
 //!
-//! [`Attempts`] is the handle: it takes orders and delivers [`News`], in order for each attempt.
-//! The event loop polls the connections to all shims; a few workers do what blocks (start a shim,
-//! sweep a lost attempt). Nothing here depends on why an agent runs.
+//! [`AttemptLoop`] is the handle: it takes orders and delivers [`AttemptEvent`], in order for each
+//! attempt. The event loop polls the connections to all shims; a few workers do what blocks (start
+//! a shim, sweep a lost attempt). Nothing here depends on why an agent runs.
 //!
-//! **Duties of the caller.** Choose and store an id and a folder before [`Attempts::begin`]. After
-//! a crash, [`Attempts::attach`] continues with them from the last stored [`Resume`] point, and
-//! everything reported behind that point is reported again. Answer each [`Happened::Output`] with
-//! [`Attempts::processed`] once its consequences are durable: only then is it acknowledged to the
-//! shim, and output that is not acknowledged is not read further.
+//! **Duties of the caller.** Choose and store an id and a folder before
+//! [`AttemptLoop::start_attempt`]. After a crash, [`AttemptLoop::attach_attempt`] continues with
+//! them from the last stored [`ResumePoint`], and everything reported behind that point is reported
+//! again. Answer each [`AttemptEventKind::Output`] with [`AttemptLoop::confirm_processed`] once its
+//! consequences are durable: only then is it acknowledged to the shim, and output that is not
+//! acknowledged is not read further.
 //!
-//! **End.** The last event of every attempt is one of [`Happened::Exited`], [`Happened::Lost`] and
-//! [`Happened::NotBegun`]; then its id is forgotten.
+//! **End.** The last event of every attempt is one of [`AttemptEventKind::Exited`],
+//! [`AttemptEventKind::Lost`] and [`AttemptEventKind::NeverStarted`]; then its id is forgotten.
 
+mod attempt_events;
 mod connection;
 mod event_loop;
 mod output_reader;
+mod queued_input;
 mod start_workers;
 
 use super::or_end_process;

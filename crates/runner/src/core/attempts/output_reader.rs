@@ -24,13 +24,20 @@ pub(super) struct OutputReader {
 }
 
 impl OutputReader {
-    pub(super) fn from_resume_point(voice: OutputProtocol, resume: ResumePoint) -> OutputReader {
-        let adapter = AgentAdapter::resume_at(voice.protocol, voice.nonce.clone(), resume);
+    pub(super) fn from_resume_point(
+        output_protocol: OutputProtocol,
+        resume: ResumePoint,
+    ) -> OutputReader {
+        let adapter = AgentAdapter::resume_at(
+            output_protocol.protocol,
+            output_protocol.nonce.clone(),
+            resume,
+        );
         OutputReader {
             processed_offset: adapter.offset(),
             durable_offset: resume.at.offset,
             adapter,
-            output_protocol: voice,
+            output_protocol,
             flush_at: None,
         }
     }

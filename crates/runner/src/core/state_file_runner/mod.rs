@@ -1,9 +1,9 @@
 //! Runs agents on a state file: one loop for every kind of work whose file others may change
 //! meanwhile.
 //!
-//! The kind is behind [`Work`]: it names the units that are ready, changes the state file, writes
-//! prompts and judges results. The loop has the rest: attempts, their records, limits, waiting, and
-//! recovery from whatever ended an earlier run.
+//! The kind is behind [`StateFileWork`]: it names the units that are ready, changes the state file,
+//! writes prompts and judges results. The loop has the rest: attempts, their records, limits,
+//! waiting, and recovery from whatever ended an earlier run.
 //!
 //! **After a crash.** The state file changes first, then the record, then the attempt. A record
 //! whose try differs from that of the state file was settled there and is ignored. Otherwise its
@@ -76,8 +76,8 @@ pub fn run_work<W: StateFileWork>(
     work: W,
     begun: impl FnOnce(StopHandle),
 ) -> Result<WorkReport, Error> {
-    let (heard, events) = channel();
-    let sink = heard.clone();
+    let (inputs, events) = channel();
+    let sink = inputs.clone();
     let attempts = AttemptLoop::spawn(shim_program(), move |news| {
         let _ = sink.send(RunnerInput::Attempt(news));
     })
@@ -85,7 +85,7 @@ pub fn run_work<W: StateFileWork>(
         program: "run".into(),
         message: error.to_string(),
     })?;
-    let stopped = heard.clone();
+    let stopped = inputs.clone();
     begun(StopHandle::new(move |ending| {
         let _ = stopped.send(if ending {
             RunnerInput::Stop
@@ -114,7 +114,7 @@ pub fn run_work<W: StateFileWork>(
         open.any(|id| id == attempt)
     });
     let key = ContentHash::of_bytes(format!("{} {identity}", place.folder().display()).as_bytes());
-    let mut crew = StateFileRunner {
+    let mut runner = StateFileRunner {
         began_ms: context.clock.now_ms(),
         began: Instant::now(),
         key: key.to_string().chars().take(10).collect(),
@@ -128,7 +128,7 @@ pub fn run_work<W: StateFileWork>(
         screen,
         work,
         attempts,
-        inputs: heard,
+        inputs,
         running: BTreeMap::new(),
         resting: BTreeMap::new(),
         limits: BTreeMap::new(),
@@ -139,7 +139,7 @@ pub fn run_work<W: StateFileWork>(
         ending: false,
         stopped: None,
     };
-    crew.run_loop(&events)
+    runner.run_loop(&events)
 }
 
 struct StateFileRunner<'s, W: StateFileWork> {
@@ -216,10 +216,10 @@ impl<W: StateFileWork> StateFileRunner<'_, W> {
                 Ok(RunnerInput::Stop) => {
                     self.begin_leaving();
                     self.ending = true;
-                    for (id, flight) in &self.running {
-                        if flight.note.stage == AttemptStage::Running {
+                    for (id, running_unit) in &self.running {
+                        if running_unit.note.stage == AttemptStage::Running {
                             self.attempts.set_wanted_state(
-                                &self.attempt_id(id, &flight.note),
+                                &self.attempt_id(id, &running_unit.note),
                                 WantedState::Ended,
                             );
                         }
@@ -232,7 +232,7 @@ impl<W: StateFileWork> StateFileRunner<'_, W> {
         }
     }
 
-    /// Starts nothing new. A second request within [`LEAVE_MS`] ends the agents too.
+    /// Starts nothing new. A second request within [`LEAVE_GRACE_MS`] ends the agents too.
     fn begin_leaving(&mut self) {
         if self.leaving_ms.is_none() {
             self.leaving_ms = Some(self.now_ms() + LEAVE_GRACE_MS);
@@ -266,7 +266,7 @@ impl<W: StateFileWork> StateFileRunner<'_, W> {
     fn build_report(&mut self, ended: WorkEnd) -> WorkReport {
         let (done, total) = self.work.done_and_total();
         let running = self.running.iter();
-        let running = running.filter(|(_, flight)| flight.has_agent());
+        let running = running.filter(|(_, running_unit)| running_unit.has_agent());
         WorkReport {
             ended,
             done,
@@ -278,22 +278,24 @@ impl<W: StateFileWork> StateFileRunner<'_, W> {
 
     fn next_wake_ms(&self) -> Option<i64> {
         let resting = self.resting.values().copied();
-        let flights = self.running.values().filter_map(|flight| {
-            let running = flight.has_agent() && flight.end_reason.is_none();
-            let left = flight.time_ms.map(|max| max - flight.note.round_ms);
+        let running_wakes = self.running.values().filter_map(|running_unit| {
+            let running = running_unit.has_agent() && running_unit.end_reason.is_none();
+            let left = running_unit
+                .time_ms
+                .map(|max| max - running_unit.note.round_ms);
             let worked = self
                 .breakers
                 .worked_ms
-                .map(|max| max - flight.note.worked_ms);
+                .map(|max| max - running_unit.note.worked_ms);
             let deadlines = [
                 Some(
-                    flight
+                    running_unit
                         .last_output_ms
                         .saturating_add(self.breakers.silent_ms),
                 ),
-                left.map(|left| flight.since_ms.saturating_add(left)),
-                worked.map(|left| flight.since_ms.saturating_add(left)),
-                flight.first_message.due_ms(),
+                left.map(|left| running_unit.since_ms.saturating_add(left)),
+                worked.map(|left| running_unit.since_ms.saturating_add(left)),
+                running_unit.first_message.due_ms(),
             ];
             deadlines.into_iter().flatten().min().filter(|_| running)
         });
@@ -301,7 +303,7 @@ impl<W: StateFileWork> StateFileRunner<'_, W> {
         let leaving = self.leaving_ms.filter(|_| !self.ending);
         resting
             .filter(|_| !idle)
-            .chain(flights)
+            .chain(running_wakes)
             .chain(leaving)
             .min()
     }
@@ -403,19 +405,19 @@ impl<W: StateFileWork> StateFileRunner<'_, W> {
     }
 
     fn on_attempt_event(&mut self, news: AttemptEvent) -> Result<(), Error> {
-        let named = |(id, flight): (&String, &RunningUnit)| {
-            (self.attempt_id(id, &flight.note) == *news.id).then(|| id.clone())
+        let named = |(id, running_unit): (&String, &RunningUnit)| {
+            (self.attempt_id(id, &running_unit.note) == *news.id).then(|| id.clone())
         };
         let Some(id) = self.running.iter().find_map(named) else {
             return Ok(());
         };
         let now = self.now_ms();
-        let Some(flight) = self.running.get_mut(&id) else {
+        let Some(running_unit) = self.running.get_mut(&id) else {
             return Ok(());
         };
         match news.kind {
             AttemptEventKind::Running { .. } => {
-                flight.last_output_ms = now;
+                running_unit.last_output_ms = now;
                 self.never_started.remove(&id);
                 Ok(())
             }
@@ -425,8 +427,8 @@ impl<W: StateFileWork> StateFileRunner<'_, W> {
                 events,
                 resume,
             } => {
-                flight.last_output_ms = now;
-                let words = flight.parser.parse_output(&bytes, &events);
+                running_unit.last_output_ms = now;
+                let words = running_unit.parser.parse_output(&bytes, &events);
                 for event in &events {
                     super::output_parser::reply_unattended(&self.attempts, &news.id, event);
                 }
@@ -435,7 +437,7 @@ impl<W: StateFileWork> StateFileRunner<'_, W> {
                 self.on_signals(&id, words)
             }
             AttemptEventKind::Exited { exit, error_tail } => {
-                let words = flight.parser.finish_output();
+                let words = running_unit.parser.finish_output();
                 self.on_signals(&id, words)?;
                 self.on_exit(&id, exit.code, exit.asked, &error_tail)
             }
@@ -464,10 +466,14 @@ impl<W: StateFileWork> StateFileRunner<'_, W> {
     }
 
     fn fail_unit(&mut self, id: &str, why: FailureReason) -> Result<(), Error> {
-        let Some(flight) = self.running.remove(id) else {
+        let Some(running_unit) = self.running.remove(id) else {
             return Ok(());
         };
-        self.judge_outcome(&flight.unit, flight.note, AttemptOutcome::Failed(why))
+        self.judge_outcome(
+            &running_unit.unit,
+            running_unit.note,
+            AttemptOutcome::Failed(why),
+        )
     }
 
     /// Judges the outcome of an attempt. Its result is stored first: neither a crash nor a state
@@ -505,11 +511,14 @@ impl<W: StateFileWork> StateFileRunner<'_, W> {
     }
 
     fn on_checked(&mut self, id: &str, found: W::Checked) -> Result<(), Error> {
-        let Some(flight) = self.running.remove(id) else {
+        let Some(running_unit) = self.running.remove(id) else {
             return Ok(());
         };
-        match self.work.apply_check(&flight.unit, &flight.note, found) {
-            Ok(after) => self.apply_next_step(&flight.unit, flight.note, after),
+        match self
+            .work
+            .apply_check(&running_unit.unit, &running_unit.note, found)
+        {
+            Ok(after) => self.apply_next_step(&running_unit.unit, running_unit.note, after),
             Err(error) => self.stop_with_error(error),
         }
     }
@@ -547,25 +556,25 @@ impl<W: StateFileWork> StateFileRunner<'_, W> {
             }
             NextStep::Check(job) => {
                 self.show_progress(WorkProgress::Checking { id: id.clone() });
-                let (heard, name) = (self.inputs.clone(), id.clone());
+                let (inputs, name) = (self.inputs.clone(), id.clone());
                 let thread = std::thread::Builder::new().name("check".into());
                 let begun = thread.spawn(move || {
                     let found = Box::new(job());
-                    let _ = heard.send(RunnerInput::Checked(name, found));
+                    let _ = inputs.send(RunnerInput::Checked(name, found));
                 });
                 begun.map_err(|error| Error::ProgramFailed {
                     program: "run".into(),
                     message: error.to_string(),
                 })?;
-                let flight = RunningUnit::new_checking(unit.clone(), note, self.now_ms());
-                self.running.insert(id, flight);
+                let running_unit = RunningUnit::new_checking(unit.clone(), note, self.now_ms());
+                self.running.insert(id, running_unit);
             }
         }
         Ok(())
     }
 
-    fn show_progress(&mut self, told: WorkProgress) {
-        self.screen.show_progress(&told);
+    fn show_progress(&mut self, progress: WorkProgress) {
+        self.screen.show_progress(&progress);
     }
 
     fn attempt_id(&self, id: &str, note: &AttemptRecord) -> String {

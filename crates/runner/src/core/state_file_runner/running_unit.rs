@@ -152,9 +152,9 @@ impl<W: StateFileWork> StateFileRunner<'_, W> {
         self.started += 1;
         let number = note.attempt;
         let id = unit.id.clone();
-        let mut flight = RunningUnit::with_client(unit, note, client, now);
-        flight.time_ms = brief.time_ms;
-        self.running.insert(id.clone(), flight);
+        let mut running_unit = RunningUnit::with_client(unit, note, client, now);
+        running_unit.time_ms = brief.time_ms;
+        self.running.insert(id.clone(), running_unit);
         self.attempts.start_attempt(AttemptStart {
             folder: self.path_in(ATTEMPTS_FOLDER, &attempt),
             spec,
@@ -202,11 +202,11 @@ impl<W: StateFileWork> StateFileRunner<'_, W> {
         let id = unit.id.clone();
         let now = self.now_ms();
         let began = note.began_ms.min(now);
-        let mut flight = RunningUnit::with_client(unit, note, &client, now);
-        flight.time_ms = brief.time_ms;
+        let mut running_unit = RunningUnit::with_client(unit, note, &client, now);
+        running_unit.time_ms = brief.time_ms;
         // The time while no run was there is working time too.
-        flight.since_ms = began;
-        self.running.insert(id, flight);
+        running_unit.since_ms = began;
+        self.running.insert(id, running_unit);
         self.attempts.attach_attempt(&attempt, known);
         Ok(())
     }
@@ -214,56 +214,67 @@ impl<W: StateFileWork> StateFileRunner<'_, W> {
     pub(super) fn on_signals(&mut self, id: &str, words: Vec<OutputSignal>) -> Result<(), Error> {
         let now = self.now_ms();
         let (breakers, attempts) = (self.breakers.clone(), self.attempts.clone());
-        let Some(flight) = self.running.get_mut(id) else {
+        let Some(running_unit) = self.running.get_mut(id) else {
             return Ok(());
         };
-        let attempt = format!("{}-{}-{}", self.key, file_name(id), flight.note.attempt);
+        let attempt = format!(
+            "{}-{}-{}",
+            self.key,
+            file_name(id),
+            running_unit.note.attempt
+        );
         let mut learnt = false;
         for word in words {
             match word {
                 OutputSignal::AnyOutput | OutputSignal::Complete | OutputSignal::Promise => {}
                 OutputSignal::ValidMessage => {
-                    flight.first_message = FirstMessage::already_received()
+                    running_unit.first_message = FirstMessage::already_received()
                 }
                 OutputSignal::Line(line) => {
                     if let Some(why) = parse_fail_line(&line, id) {
-                        flight.failed = Some(FailureReason::from_text(why));
+                        running_unit.failed = Some(FailureReason::from_text(why));
                     }
-                    flight.append_words(&line);
+                    running_unit.append_words(&line);
                 }
-                OutputSignal::Failed(why) => flight.failed = Some(FailureReason::from_text(&why)),
+                OutputSignal::Failed(why) => {
+                    running_unit.failed = Some(FailureReason::from_text(&why))
+                }
                 OutputSignal::Session(session) => {
-                    learnt |= flight.note.session.as_ref() != Some(&session);
-                    flight.note.session = Some(session);
+                    learnt |= running_unit.note.session.as_ref() != Some(&session);
+                    running_unit.note.session = Some(session);
                 }
                 OutputSignal::RateLimited(lifted) => {
                     let until =
-                        lifted.end_ms(now, flight.limited_until_ms, breakers.retry_after_ms);
-                    flight.limited_until_ms = Some(until);
+                        lifted.end_ms(now, running_unit.limited_until_ms, breakers.retry_after_ms);
+                    running_unit.limited_until_ms = Some(until);
                     attempts.set_wanted_state(&attempt, WantedState::Ended);
                 }
                 OutputSignal::UsageReported { tokens, usd } => {
-                    flight.note.used.add_reported(tokens, usd, &mut flight.usd);
+                    running_unit
+                        .note
+                        .used
+                        .add_reported(tokens, usd, &mut running_unit.usd);
                 }
                 OutputSignal::TurnEnded => {
-                    flight.note.used.turns += 1;
-                    flight.turn_over = true;
+                    running_unit.note.used.turns += 1;
+                    running_unit.turn_over = true;
                     learnt = true;
-                    if flight.talks {
+                    if running_unit.talks {
                         attempts.send_message(&attempt, None, true, raw_message(String::new()));
                     }
                 }
             }
         }
-        if let Some(spent) = breakers.exceeded_limit(&flight.note.used, flight.note.worked_ms)
-            && flight.end_reason.is_none()
-            && !flight.turn_over
+        if let Some(spent) =
+            breakers.exceeded_limit(&running_unit.note.used, running_unit.note.worked_ms)
+            && running_unit.end_reason.is_none()
+            && !running_unit.turn_over
         {
-            flight.end_reason = Some(Reason::Breaker { spent }.into());
+            running_unit.end_reason = Some(Reason::Breaker { spent }.into());
             attempts.set_wanted_state(&attempt, WantedState::Ended);
         }
         if learnt {
-            let note = flight.note.clone();
+            let note = running_unit.note.clone();
             self.write_record(id, &note)?;
         }
         Ok(())
@@ -277,14 +288,14 @@ impl<W: StateFileWork> StateFileRunner<'_, W> {
         error_tail: &str,
     ) -> Result<(), Error> {
         let now = self.now_ms();
-        let Some(flight) = self.running.get_mut(id) else {
+        let Some(running_unit) = self.running.get_mut(id) else {
             return Ok(());
         };
-        let took = (now - flight.since_ms).max(0);
-        flight.note.worked_ms += took;
-        flight.note.round_ms += took;
-        if let Some(until) = flight.limited_until_ms {
-            self.limits.insert(flight.client.clone(), until);
+        let took = (now - running_unit.since_ms).max(0);
+        running_unit.note.worked_ms += took;
+        running_unit.note.round_ms += took;
+        if let Some(until) = running_unit.limited_until_ms {
+            self.limits.insert(running_unit.client.clone(), until);
             let seconds = (until - now).max(0) / 1_000;
             self.show_progress(WorkProgress::Parked {
                 id: id.to_owned(),
@@ -292,7 +303,11 @@ impl<W: StateFileWork> StateFileRunner<'_, W> {
             });
             return self.requeue_unit(id, until);
         }
-        if let Some(why) = flight.end_reason.take().or_else(|| flight.failed.take()) {
+        if let Some(why) = running_unit
+            .end_reason
+            .take()
+            .or_else(|| running_unit.failed.take())
+        {
             return self.fail_unit(id, why);
         }
         if asked {
@@ -305,30 +320,34 @@ impl<W: StateFileWork> StateFileRunner<'_, W> {
                 None => Reason::Signal,
             };
             let tail = match error_tail.trim() {
-                "" => flight.parser.text_tail().trim(),
+                "" => running_unit.parser.text_tail().trim(),
                 tail => tail,
             };
             let why = FailureReason::with_detail(how, tail);
             return self.fail_unit(id, why);
         }
-        let Some(flight) = self.running.remove(id) else {
+        let Some(running_unit) = self.running.remove(id) else {
             return Ok(());
         };
-        let attempt = self.attempt_id(id, &flight.note);
+        let attempt = self.attempt_id(id, &running_unit.note);
         let file = self.path_in(RESULTS_FOLDER, &format!("{attempt}.json"));
         let reply = AgentReply {
-            result: result_in_file(&file).or_else(|| result_in_text(&flight.words)),
-            words: flight.words,
+            result: result_in_file(&file).or_else(|| result_in_text(&running_unit.words)),
+            words: running_unit.words,
         };
-        self.judge_outcome(&flight.unit, flight.note, AttemptOutcome::Ended(reply))
+        self.judge_outcome(
+            &running_unit.unit,
+            running_unit.note,
+            AttemptOutcome::Ended(reply),
+        )
     }
 
     /// Ends an attempt that does not count; the unit is tried again.
     pub(super) fn requeue_unit(&mut self, id: &str, not_before_ms: i64) -> Result<(), Error> {
-        let Some(flight) = self.running.remove(id) else {
+        let Some(running_unit) = self.running.remove(id) else {
             return Ok(());
         };
-        let mut note = flight.note;
+        let mut note = running_unit.note;
         note.stage = AttemptStage::Idle;
         note.not_before_ms = not_before_ms;
         self.write_record(id, &note)
@@ -338,29 +357,31 @@ impl<W: StateFileWork> StateFileRunner<'_, W> {
     pub(super) fn enforce_limits(&mut self) {
         let now = self.now_ms();
         let running = self.running.iter_mut();
-        let running =
-            running.filter(|(_, flight)| flight.has_agent() && flight.end_reason.is_none());
-        let late = running
-            .filter_map(|(id, flight)| Some((id.clone(), flight.first_message.overdue_s(now)?)));
+        let running = running.filter(|(_, running_unit)| {
+            running_unit.has_agent() && running_unit.end_reason.is_none()
+        });
+        let late = running.filter_map(|(id, running_unit)| {
+            Some((id.clone(), running_unit.first_message.overdue_s(now)?))
+        });
         for (id, seconds) in late.collect::<Vec<_>>() {
             self.show_progress(WorkProgress::NothingValid { id, seconds });
         }
         let ids: Vec<String> = self.running.keys().cloned().collect();
         for id in ids {
-            let Some(flight) = self.running.get_mut(&id) else {
+            let Some(running_unit) = self.running.get_mut(&id) else {
                 continue;
             };
-            if !flight.has_agent() || flight.end_reason.is_some() {
+            if !running_unit.has_agent() || running_unit.end_reason.is_some() {
                 continue;
             }
-            let took = now - flight.since_ms;
-            let time = flight
+            let took = now - running_unit.since_ms;
+            let time = running_unit
                 .time_ms
-                .filter(|max| flight.note.round_ms + took >= *max);
+                .filter(|max| running_unit.note.round_ms + took >= *max);
             let worked = self
                 .breakers
-                .exceeded_working_time(flight.note.worked_ms + took);
-            let silent = now - flight.last_output_ms >= self.breakers.silent_ms;
+                .exceeded_working_time(running_unit.note.worked_ms + took);
+            let silent = now - running_unit.last_output_ms >= self.breakers.silent_ms;
             let why = match (time, worked, silent) {
                 (Some(max), ..) => Reason::TooLong {
                     seconds: max / 1_000,
@@ -371,8 +392,13 @@ impl<W: StateFileWork> StateFileRunner<'_, W> {
                 },
                 (None, None, false) => continue,
             };
-            flight.end_reason = Some(why.into());
-            let attempt = format!("{}-{}-{}", self.key, file_name(&id), flight.note.attempt);
+            running_unit.end_reason = Some(why.into());
+            let attempt = format!(
+                "{}-{}-{}",
+                self.key,
+                file_name(&id),
+                running_unit.note.attempt
+            );
             self.attempts.set_wanted_state(&attempt, WantedState::Ended);
         }
     }

@@ -158,7 +158,7 @@ pub enum WorkProgress {
 /// Observer that shows a run's progress.
 pub trait WorkScreen {
     /// Shows one event.
-    fn show_progress(&mut self, told: &WorkProgress);
+    fn show_progress(&mut self, progress: &WorkProgress);
 }
 
 /// Way in which a run ended.

@@ -14,7 +14,7 @@ use crate::core::clients::ClientProgram;
 use crate::core::failure::FailureReason;
 use crate::core::state_file_runner::{
     AttemptBrief, AttemptOutcome, CheckJob, IdleReason, NextStep, StateFileWork, WorkLimits,
-    WorkReport, WorkScreen, WorkUnit, run_work as crew,
+    WorkReport, WorkScreen, WorkUnit, run_work,
 };
 use crate::core::stop_handle::StopHandle;
 use bowline_engine::develop::evidence::CommandObserver;
@@ -65,7 +65,7 @@ pub fn run(
         starts_max: options.iterations,
     };
     let parts = runner_parts(context, run.file(), names, &develop.settings, rules, screen)?;
-    crew(parts, develop, begun)
+    run_work(parts, develop, begun)
 }
 
 /// Returns the units that a run would start.

@@ -10,7 +10,7 @@ use crate::core::clients::ClientProgram;
 use crate::core::failure::FailureReason;
 use crate::core::state_file_runner::{
     AttemptBrief, AttemptOutcome, IdleReason, NextStep, StateFileWork, WorkLimits, WorkReport,
-    WorkScreen, WorkUnit, run_work as crew,
+    WorkScreen, WorkUnit, run_work,
 };
 use crate::core::stop_handle::StopHandle;
 use crate::core::text::last_chars;
@@ -38,7 +38,7 @@ const WORDS_CHARS_MAX: usize = 1_000;
 pub struct MemoryOptions {
     /// Name of the agent for all steps.
     pub agent: Option<String>,
-    /// Steps run at once; [`PARALLEL`] if none.
+    /// Steps run at once; [`DEFAULT_PARALLEL`] if none.
     pub parallel: Option<usize>,
 }
 
@@ -65,7 +65,7 @@ pub fn run(
     };
     let file = folder.state_file();
     let parts = runner_parts(context, file, names, &memory.settings, rules, screen)?;
-    crew(parts, memory, begun)
+    run_work(parts, memory, begun)
 }
 
 /// Returns the units that a run would start.
@@ -167,7 +167,7 @@ impl MemoryWork {
         }
         match self.record_result(&step, reply) {
             Ok(()) => Ok(NextStep::Done),
-            // The result cannot be recorded as it is: the next try is told why.
+            // The result cannot be recorded as it is: the next attempt learns why.
             Err(
                 error @ (Error::Path(_)
                 | Error::BadInput { .. }
@@ -410,8 +410,8 @@ mod tests {
                 result,
             })
         };
-        let told = json!({ "summary": "three boats", "output": { "boats": 3 }, "share": {} });
-        assert_eq!(of(Some(told), "x"), json!({ "boats": 3 }));
+        let result = json!({ "summary": "three boats", "output": { "boats": 3 }, "share": {} });
+        assert_eq!(of(Some(result), "x"), json!({ "boats": 3 }));
         let plain = json!({ "summary": "three boats", "artifacts": ["a.md"], "status": "success" });
         assert_eq!(of(Some(plain), "x"), json!({ "summary": "three boats" }));
         assert_eq!(

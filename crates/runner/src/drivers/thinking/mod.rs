@@ -9,7 +9,7 @@ use crate::core::clients::ClientProgram;
 use crate::core::failure::FailureReason;
 use crate::core::state_file_runner::{
     AttemptBrief, AttemptOutcome, IdleReason, NextStep, StateFileWork, WorkLimits, WorkReport,
-    WorkScreen, WorkUnit, run_work as crew,
+    WorkScreen, WorkUnit, run_work,
 };
 use crate::core::stop_handle::StopHandle;
 use bowline_engine::operations::thinking::{
@@ -56,7 +56,7 @@ pub fn run(
         rules,
         screen,
     )?;
-    crew(parts, thinking, begun)
+    run_work(parts, thinking, begun)
 }
 
 /// Returns the units that a run would start.

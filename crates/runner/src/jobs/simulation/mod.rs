@@ -117,7 +117,7 @@ fn prepare(seed: u64, folder: &Path, key: &SecretKey) -> Run {
         store: Arc::new(MemoryStore::new()),
         config: Arc::new(config),
         key: key.clone(),
-        desk: None,
+        dispatcher: None,
         commands: Vec::new(),
         open: BTreeSet::new(),
         acknowledged: BTreeMap::new(),
@@ -224,17 +224,17 @@ fn a_step_about_a_removed_task_neither_fails_nor_takes_others_with_it() {
     }
     assert!(done(&run));
     let id = run.rows()[0].id.clone();
-    let mut desk = run.desk.take().unwrap();
-    let attempt = desk.live.keys().next().cloned().unwrap();
-    let (heard, answers) = std::sync::mpsc::channel();
+    let mut dispatcher = run.dispatcher.take().unwrap();
+    let attempt = dispatcher.live.keys().next().cloned().unwrap();
+    let (sender, answers) = std::sync::mpsc::channel();
     let ask = |request| {
-        let heard = heard.clone();
+        let sender = sender.clone();
         let asked = SubmittedRequest {
             key: None,
             version: None,
             request,
         };
-        let reply = move |it: Result<JobResponse, RequestError>| heard.send(it.is_ok()).unwrap();
+        let reply = move |it: Result<JobResponse, RequestError>| sender.send(it.is_ok()).unwrap();
         DispatcherInput::Request(Box::new(asked), Box::new(reply))
     };
     let usage = AgentEvent {
@@ -258,9 +258,9 @@ fn a_step_about_a_removed_task_neither_fails_nor_takes_others_with_it() {
     // The agent's last output comes with the request to delete its task.
     let delete = ask(JobRequest::Delete(id.clone()));
     let another = ask(create("0", false));
-    desk.run_round(vec![delete, news, another]);
-    desk.run_round(Vec::new());
-    assert_eq!(desk.broken, None);
+    dispatcher.run_round(vec![delete, news, another]);
+    dispatcher.run_round(Vec::new());
+    assert_eq!(dispatcher.broken, None);
     assert_eq!(answers.try_recv(), Ok(true), "the other one is made");
     assert_eq!(run.store.find_job(&id).unwrap(), None);
     assert_eq!(run.rows().len(), 1);
@@ -269,11 +269,14 @@ fn a_step_about_a_removed_task_neither_fails_nor_takes_others_with_it() {
     let mut stale = run.rows()[0].clone();
     stale.id = id;
     let change = JobChange::replace_state(&stale.id, 4, stale.job.clone(), stale.about.clone());
-    desk.stage_change(change);
-    desk.run_round(vec![ask(create("1", false))]);
-    desk.run_round(Vec::new());
-    assert_eq!((desk.broken.clone(), answers.try_recv()), (None, Ok(true)));
-    assert_eq!(desk.failures.dropped_steps.load(Ordering::Relaxed), 1);
+    dispatcher.stage_change(change);
+    dispatcher.run_round(vec![ask(create("1", false))]);
+    dispatcher.run_round(Vec::new());
+    assert_eq!(
+        (dispatcher.broken.clone(), answers.try_recv()),
+        (None, Ok(true))
+    );
+    assert_eq!(dispatcher.failures.dropped_steps.load(Ordering::Relaxed), 1);
     NOW.set(None);
 }
 
@@ -292,25 +295,25 @@ fn create(title: &str, submit: bool) -> JobRequest {
 }
 
 #[test]
-fn what_rests_on_something_that_is_not_durable_is_not_told_and_falls_with_it() {
+fn what_rests_on_something_that_is_not_durable_is_not_published_and_falls_with_it() {
     let folder = folder();
     let key = SecretKey::open(&folder.path().join("key")).unwrap();
     let mut run = prepare(1, folder.path(), &key);
     run.begin();
-    let mut desk = run.desk.take().unwrap();
-    let (heard, answers) = std::sync::mpsc::channel();
-    let ask = |desk: &mut JobDispatcher, request| {
-        let heard = heard.clone();
+    let mut dispatcher = run.dispatcher.take().unwrap();
+    let (sender, answers) = std::sync::mpsc::channel();
+    let ask = |dispatcher: &mut JobDispatcher, request| {
+        let sender = sender.clone();
         let reply = move |it: Result<JobResponse, RequestError>| {
             let version = it.map(|it| it.row.map(|row| (row.id, row.version)));
-            heard.send(version).unwrap();
+            sender.send(version).unwrap();
         };
         let asked = SubmittedRequest {
             key: None,
             version: None,
             request,
         };
-        desk.run_round(vec![DispatcherInput::Request(
+        dispatcher.run_round(vec![DispatcherInput::Request(
             Box::new(asked),
             Box::new(reply),
         )]);
@@ -323,13 +326,13 @@ fn what_rests_on_something_that_is_not_durable_is_not_told_and_falls_with_it() {
         }),
     };
     run.world().slow = true;
-    ask(&mut desk, create("Tea", false));
-    let id = desk.rows.keys().next().unwrap().clone();
-    ask(&mut desk, edit(&id, "Cup"));
+    ask(&mut dispatcher, create("Tea", false));
+    let id = dispatcher.rows.keys().next().unwrap().clone();
+    ask(&mut dispatcher, edit(&id, "Cup"));
     assert!(answers.try_recv().is_err() && run.rows().is_empty());
 
     run.world().slow = false;
-    desk.run_round(Vec::new());
+    dispatcher.run_round(Vec::new());
     for version in [1, 2] {
         let answer = answers.try_recv().unwrap().unwrap();
         assert_eq!(answer, Some((id.clone(), version)));
@@ -337,11 +340,11 @@ fn what_rests_on_something_that_is_not_durable_is_not_told_and_falls_with_it() {
     assert_eq!(run.row(&id).version, 2);
 
     run.world().slow = true;
-    ask(&mut desk, edit(&id, "Pot"));
-    ask(&mut desk, edit(&id, "Jug"));
+    ask(&mut dispatcher, edit(&id, "Pot"));
+    ask(&mut dispatcher, edit(&id, "Jug"));
     run.world().slow = false;
     run.world().dead = true;
-    desk.run_round(Vec::new());
+    dispatcher.run_round(Vec::new());
     for _ in 0..2 {
         let answer = answers.try_recv().unwrap();
         assert!(
@@ -349,7 +352,7 @@ fn what_rests_on_something_that_is_not_durable_is_not_told_and_falls_with_it() {
             "{answer:?}"
         );
     }
-    assert!(desk.broken.is_some());
+    assert!(dispatcher.broken.is_some());
     assert_eq!(
         (run.row(&id).version, run.row(&id).job.title.clone()),
         (2, "Cup".into())

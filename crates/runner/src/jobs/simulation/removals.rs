@@ -13,11 +13,13 @@ fn a_task_deleted_while_its_effect_waits_leaves_nothing_in_memory() {
     run.begin();
     run.command(None, create("3", false));
     let id = run.rows()[0].id.clone();
-    let desk = run.desk.as_mut().unwrap();
-    desk.held.insert(id.clone(), (1, Timestamp(i64::MAX - 1)));
-    desk.busy.insert(id.clone());
+    let dispatcher = run.dispatcher.as_mut().unwrap();
+    dispatcher
+        .held
+        .insert(id.clone(), (1, Timestamp(i64::MAX - 1)));
+    dispatcher.busy.insert(id.clone());
     run.command(Some(&id), JobRequest::Delete(id.clone()));
     assert_eq!(run.rows(), []);
-    let desk = run.desk.as_ref().unwrap();
-    assert!(desk.held.is_empty() && desk.busy.is_empty());
+    let dispatcher = run.dispatcher.as_ref().unwrap();
+    assert!(dispatcher.held.is_empty() && dispatcher.busy.is_empty());
 }

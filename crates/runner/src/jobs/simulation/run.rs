@@ -29,7 +29,7 @@ pub(super) struct Run {
     pub(super) store: Arc<MemoryStore>,
     pub(super) config: Arc<JobsConfig>,
     pub(super) key: SecretKey,
-    pub(super) desk: Option<JobDispatcher>,
+    pub(super) dispatcher: Option<JobDispatcher>,
     pub(super) commands: Vec<Command>,
     pub(super) open: BTreeSet<usize>,
     pub(super) acknowledged: BTreeMap<(String, &'static str), usize>,
@@ -64,7 +64,7 @@ impl Run {
         drop(world);
         let store = Arc::new(Mortal(self.store.clone(), self.shared.clone()));
         let ports = (Box::new(self.shared.clone()), Box::new(self.shared.clone()));
-        let mut desk = JobDispatcher::with_drivers(
+        let mut dispatcher = JobDispatcher::with_drivers(
             self.config.clone(),
             store,
             self.key.clone(),
@@ -72,19 +72,23 @@ impl Run {
             ports.1,
         )
         .unwrap();
-        desk.reconcile();
-        desk.run_round(Vec::new());
-        self.desk = Some(desk);
+        dispatcher.reconcile();
+        dispatcher.run_round(Vec::new());
+        self.dispatcher = Some(dispatcher);
     }
 
     pub(super) fn turn(&mut self, input: Option<DispatcherInput>) {
         let slow = self.world().slow;
-        if let Some(desk) = &mut self.desk {
+        if let Some(dispatcher) = &mut self.dispatcher {
             // The caller's thread commits at once, or waits for the commit among others.
-            desk.alone = !slow && matches!(input, Some(DispatcherInput::Request(..)));
-            desk.run_round(input.into_iter().collect());
+            dispatcher.alone = !slow && matches!(input, Some(DispatcherInput::Request(..)));
+            dispatcher.run_round(input.into_iter().collect());
         }
-        let dead = self.world().dead || self.desk.as_ref().is_none_or(|it| it.broken.is_some());
+        let dead = self.world().dead
+            || self
+                .dispatcher
+                .as_ref()
+                .is_none_or(|it| it.broken.is_some());
         let answers = std::mem::take(&mut self.world().answers);
         for (number, answer) in answers {
             self.answered(number, answer);
@@ -354,7 +358,7 @@ impl Run {
     pub(super) fn tell(&mut self) {
         let ids: Vec<String> = {
             let world = self.world();
-            let told = |it: &Agent| {
+            let has_news = |it: &Agent| {
                 let reader = it.reader.as_ref();
                 reader.is_some_and(|reader| {
                     let printed = reader.offset() < it.log.len() as u64;
@@ -364,7 +368,7 @@ impl Run {
             world
                 .agents
                 .iter()
-                .filter(|(_, it)| told(it))
+                .filter(|(_, it)| has_news(it))
                 .map(|(id, _)| id.clone())
                 .collect()
         };
@@ -556,7 +560,7 @@ impl Run {
             });
             let world = self.world();
             let agents = world.agents.values().filter(|it| it.job == *job);
-            let times = agents.map(|it| it.heard().matches(text).count());
+            let times = agents.map(|it| it.read_input().matches(text).count());
             let times: Vec<usize> = times.collect();
             let read = times.iter().sum::<usize>() > 0;
             let is_right = match status {
@@ -628,15 +632,15 @@ impl Run {
                 "cancel",
                 "restore",
             ] {
-                let told = self
+                let acknowledged = self
                     .acknowledged
                     .get(&(id.clone(), verb))
                     .copied()
                     .unwrap_or(0);
                 let found = found.get(verb).copied().unwrap_or(0);
-                if told != found {
+                if acknowledged != found {
                     wrong.push(format!(
-                        "{id}: {told} times {verb} acknowledged, {found} in the history"
+                        "{id}: {acknowledged} times {verb} acknowledged, {found} in the history"
                     ));
                 }
             }

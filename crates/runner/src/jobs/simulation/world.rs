@@ -109,7 +109,7 @@ pub(super) struct Agent {
 
 impl Agent {
     /// Returns all input that it has read.
-    pub(super) fn heard(&self) -> String {
+    pub(super) fn read_input(&self) -> String {
         let read = self.input.range(..=self.read);
         read.map(|(_, text)| text.as_str()).collect()
     }

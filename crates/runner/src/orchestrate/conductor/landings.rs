@@ -17,10 +17,10 @@ impl Conductor {
     /// Starts the landings that overlap with the fewest other tasks; ties go to the task that was
     /// queued first.
     pub(super) fn land_next(&mut self, ports: &mut impl ConductorPorts) {
-        let flights = &self.running;
+        let running = &self.running;
         self.queue.retain(|id| {
-            let flight = flights.get(id);
-            flight.is_some_and(|flight| flight.note.stage == TaskStage::Landing)
+            let task = running.get(id);
+            task.is_some_and(|task| task.note.stage == TaskStage::Landing)
         });
         while self.landing.len() < self.rules.landings_max {
             let meets = |id: &NodeId| {
@@ -48,10 +48,10 @@ impl Conductor {
     /// Reserves the files in which a task met a conflict, until it has landed or is no longer
     /// worked on.
     pub(super) fn reserve_paths(&mut self, id: &NodeId) {
-        let Some(flight) = self.running.get(id) else {
+        let Some(task) = self.running.get(id) else {
             return;
         };
-        let note = &flight.note;
+        let note = &task.note;
         if note.conflict_paths.is_empty() || note.parked_until_ms.is_some() {
             return;
         }
@@ -96,8 +96,8 @@ impl Conductor {
 
     /// Requests an overlap forecast for a task if other tasks are being worked on too.
     pub(super) fn request_forecast(&self, ports: &mut impl ConductorPorts, id: &NodeId) {
-        let worked = |flight: &RunningTask| flight.note.attempt > 0;
-        let others = self.running.iter().filter(|(_, flight)| worked(flight));
+        let worked = |task: &RunningTask| task.note.attempt > 0;
+        let others = self.running.iter().filter(|(_, task)| worked(task));
         let others = others.map(|(other, _)| other).filter(|other| *other != id);
         let others: Vec<NodeId> = others.cloned().collect();
         if !others.is_empty() {

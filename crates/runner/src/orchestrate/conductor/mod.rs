@@ -1,5 +1,5 @@
 //! Decides what a run does next. It never waits and never does I/O: events come in, orders go out
-//! through [`Ports`].
+//! through [`ConductorPorts`].
 //!
 //! Everything needed after a crash is durable before it is acted upon: the state file has the
 //! tasks, the notes have their attempts.
@@ -183,7 +183,7 @@ pub struct Conductor {
 }
 
 impl Conductor {
-    /// Creates a conductor without state; [`Conductor::resume`] loads it.
+    /// Creates a conductor without state; [`Conductor::resume_run`] loads it.
     pub fn new(rules: RunRules) -> Conductor {
         Conductor {
             running: BTreeMap::new(),
@@ -226,9 +226,7 @@ impl Conductor {
 
     /// Returns the tasks that are being worked on, with their stages.
     pub fn running_tasks(&self) -> impl Iterator<Item = (&NodeId, TaskStage)> {
-        self.running
-            .iter()
-            .map(|(id, flight)| (id, flight.note.stage))
+        self.running.iter().map(|(id, task)| (id, task.note.stage))
     }
 
     /// Continues the work of an earlier conductor.
@@ -243,8 +241,8 @@ impl Conductor {
                 // Its output is read from the start and counted again.
                 note.used = note.before;
             }
-            let flight = RunningTask::new(note.clone(), now);
-            self.running.insert(id.clone(), flight);
+            let task = RunningTask::new(note.clone(), now);
+            self.running.insert(id.clone(), task);
             self.record_declared_paths(ports, &id);
             self.reserve_paths(&id);
             match note.stage {
@@ -294,21 +292,21 @@ impl Conductor {
     pub fn on_request(
         &mut self,
         ports: &mut impl ConductorPorts,
-        wish: RunRequest,
+        request: RunRequest,
     ) -> Result<(), RunError> {
-        match wish {
+        match request {
             RunRequest::Pause | RunRequest::Continue => {
-                self.paused = wish == RunRequest::Pause;
+                self.paused = request == RunRequest::Pause;
                 let want = match self.paused {
                     true => WantedState::Paused,
                     false => WantedState::Running,
                 };
                 let now = ports.now_ms();
-                for (id, flight) in &mut self.running {
-                    if flight.note.stage == TaskStage::Running {
+                for (id, task) in &mut self.running {
+                    if task.note.stage == TaskStage::Running {
                         // Time spent paused does not count as silence.
-                        flight.last_output_ms = now;
-                        ports.request_state(id, flight.note.attempt, want);
+                        task.last_output_ms = now;
+                        ports.request_state(id, task.note.attempt, want);
                     }
                 }
             }
@@ -324,9 +322,9 @@ impl Conductor {
             RunRequest::Stop => {
                 self.leaving = Some(ports.now_ms());
                 self.ending = true;
-                for (id, flight) in &self.running {
-                    if flight.note.stage == TaskStage::Running {
-                        ports.request_state(id, flight.note.attempt, WantedState::Ended);
+                for (id, task) in &self.running {
+                    if task.note.stage == TaskStage::Running {
+                        ports.request_state(id, task.note.attempt, WantedState::Ended);
                     }
                 }
             }
@@ -343,21 +341,21 @@ impl Conductor {
         match &command {
             // The agent's work is declared done: it lands as if the agent had exited.
             Command::Complete { id } if self.is_in_stage(id, TaskStage::Running) => {
-                if let Some(flight) = self.running.get_mut(id) {
-                    flight.done = true;
-                    ports.request_input_close(id, flight.note.attempt);
+                if let Some(task) = self.running.get_mut(id) {
+                    task.done = true;
+                    ports.request_input_close(id, task.note.attempt);
                 }
                 return Ok(());
             }
             // It is about to be completed or failed anyway, and a claim is no evidence.
             Command::Complete { id } if self.running.contains_key(id) => return Ok(()),
             Command::Fail { id, reason, retry } if self.is_in_stage(id, TaskStage::Running) => {
-                if let Some(flight) = self.running.get_mut(id) {
-                    flight.given_up = !retry;
-                    flight.end_reason = Some(FailureReason::from_text(
+                if let Some(task) = self.running.get_mut(id) {
+                    task.given_up = !retry;
+                    task.end_reason = Some(FailureReason::from_text(
                         reason.as_deref().unwrap_or_default(),
                     ));
-                    ports.request_state(id, flight.note.attempt, WantedState::Ended);
+                    ports.request_state(id, task.note.attempt, WantedState::Ended);
                 }
                 return Ok(());
             }
@@ -375,8 +373,8 @@ impl Conductor {
         ports.apply_command(command.clone())?;
         match command {
             Command::ForceComplete { id, .. } | Command::Complete { id } => {
-                if let Some(flight) = self.remove_task(&id) {
-                    ports.request_state(&id, flight.note.attempt, WantedState::Ended);
+                if let Some(task) = self.remove_task(&id) {
+                    ports.request_state(&id, task.note.attempt, WantedState::Ended);
                 }
             }
             Command::Retry { id } => {
@@ -404,8 +402,8 @@ impl Conductor {
     }
 
     fn is_in_stage(&self, id: &NodeId, stage: TaskStage) -> bool {
-        let flight = self.running.get(id);
-        flight.is_some_and(|flight| flight.note.stage == stage)
+        let task = self.running.get(id);
+        task.is_some_and(|task| task.note.stage == stage)
     }
 
     /// Returns the outcome of the run, if it has ended.
@@ -438,32 +436,31 @@ impl Conductor {
         }
     }
 
-    /// Returns when to call [`Conductor::tick`] if no event arrives before.
+    /// Returns when to call [`Conductor::on_timer`] if no event arrives before.
     pub fn next_wake_ms(&self) -> Option<i64> {
-        let flights = self.running.values().flat_map(|flight| {
-            let running = flight.note.stage == TaskStage::Running && flight.end_reason.is_none();
+        let running_wakes = self.running.values().flat_map(|task| {
+            let running = task.note.stage == TaskStage::Running && task.end_reason.is_none();
             let deadline = |from: i64, max: Option<i64>| {
                 max.filter(|_| running && !self.paused)
                     .map(|max| from.saturating_add(max))
             };
             let left = self.rules.breakers.worked_ms;
-            let left = left.map(|max| max.saturating_sub(flight.note.worked_ms));
+            let left = left.map(|max| max.saturating_sub(task.note.worked_ms));
             [
-                flight.note.parked_until_ms.max(
+                task.note.parked_until_ms.max(
                     self.short_until
-                        .filter(|_| flight.note.parked_until_ms.is_some()),
+                        .filter(|_| task.note.parked_until_ms.is_some()),
                 ),
-                flight.blocked.map(|(at, _)| at),
-                deadline(flight.last_output_ms, Some(self.rules.breakers.silent_ms)),
-                deadline(flight.since_ms, left),
-                flight
-                    .first_message
+                task.blocked.map(|(at, _)| at),
+                deadline(task.last_output_ms, Some(self.rules.breakers.silent_ms)),
+                deadline(task.since_ms, left),
+                task.first_message
                     .due_ms()
                     .filter(|_| running && !self.paused),
             ]
         });
         let resting = self.resting.values().copied().map(Some);
-        flights
+        running_wakes
             .chain(resting)
             .chain([
                 self.short_until,
@@ -500,39 +497,39 @@ impl Conductor {
         now: i64,
     ) -> Result<(), RunError> {
         let (breakers, paused) = (self.rules.breakers.clone(), self.paused);
-        let parked = |flight: &RunningTask| flight.note.parked_until_ms.is_some_and(|at| at <= now);
+        let parked = |task: &RunningTask| task.note.parked_until_ms.is_some_and(|at| at <= now);
         if self.running.get(id).is_some_and(parked) && self.is_short(ports, now) {
             return Ok(());
         }
-        let Some(flight) = self.running.get_mut(id) else {
+        let Some(task) = self.running.get_mut(id) else {
             return Ok(());
         };
-        if parked(flight) {
-            flight.note.parked_until_ms = None;
-            let note = flight.note.clone();
+        if parked(task) {
+            task.note.parked_until_ms = None;
+            let note = task.note.clone();
             ports.store_record(id, &note)?;
             self.reserve_paths(id);
             self.request_worktree(ports, id, &note);
             return Ok(());
         }
-        if let Some((at, tries)) = flight.blocked
+        if let Some((at, tries)) = task.blocked
             && at <= now
         {
-            flight.blocked = Some((i64::MAX, tries));
+            task.blocked = Some((i64::MAX, tries));
             self.queue_landing(ports, id);
             return Ok(());
         }
-        if flight.note.stage != TaskStage::Running || flight.end_reason.is_some() || paused {
+        if task.note.stage != TaskStage::Running || task.end_reason.is_some() || paused {
             return Ok(());
         }
-        if let Some(seconds) = flight.first_message.overdue_s(now)
+        if let Some(seconds) = task.first_message.overdue_s(now)
             && ports.speaks_protocol(id)
         {
             let id = id.clone();
             ports.queue_notice(RunNotice::NothingValid { id, seconds });
         }
-        let worked = flight.note.worked_ms + (now - flight.since_ms);
-        let reason = if now - flight.last_output_ms >= breakers.silent_ms {
+        let worked = task.note.worked_ms + (now - task.since_ms);
+        let reason = if now - task.last_output_ms >= breakers.silent_ms {
             let seconds = breakers.silent_ms / 1_000;
             Reason::Silent { seconds }
         } else if let Some(spent) = breakers.exceeded_working_time(worked) {
@@ -540,8 +537,8 @@ impl Conductor {
         } else {
             return Ok(());
         };
-        flight.end_reason = Some(reason.into());
-        ports.request_state(id, flight.note.attempt, WantedState::Ended);
+        task.end_reason = Some(reason.into());
+        ports.request_state(id, task.note.attempt, WantedState::Ended);
         Ok(())
     }
 
@@ -571,7 +568,7 @@ impl Conductor {
         if self.leaving.is_some() || !self.is_in_stage(id, TaskStage::Room) {
             return Ok(());
         }
-        let note = self.running.get_mut(id).map(|flight| &mut flight.note);
+        let note = self.running.get_mut(id).map(|task| &mut task.note);
         match (prepared, note) {
             (WorktreeOutcome::Ready { renewed }, Some(note)) => {
                 // The prompt names where the earlier work is kept.
@@ -596,17 +593,17 @@ impl Conductor {
             return self.recall_task(ports, id);
         }
         let now = ports.now_ms();
-        let Some(flight) = self.running.get_mut(id) else {
+        let Some(task) = self.running.get_mut(id) else {
             return Ok(());
         };
-        if let Some(why) = exhausted_limit(&self.rules.breakers, &flight.note) {
+        if let Some(why) = exhausted_limit(&self.rules.breakers, &task.note) {
             return self.fail_attempt(ports, id, why, true);
         }
         if let Some(until) = self.starts.full_until(now, 0) {
             return self.park_task(ports, id, until);
         }
-        let not_begun = flight.never_started;
-        let mut note = flight.note.clone();
+        let not_begun = task.never_started;
+        let mut note = task.note.clone();
         self.starts.record_start(now);
         add_start(&mut note.starts, now);
         note.attempt += 1;
@@ -617,8 +614,8 @@ impl Conductor {
         ports.store_record(id, &note)?;
         ports.request_start(id, &note);
         let attempt = note.attempt;
-        *flight = RunningTask::new(note, now);
-        flight.never_started = not_begun;
+        *task = RunningTask::new(note, now);
+        task.never_started = not_begun;
         ports.queue_notice(RunNotice::Begun {
             id: id.clone(),
             attempt,
@@ -637,31 +634,31 @@ impl Conductor {
         life: TaskAgentEvent,
     ) -> Result<(), RunError> {
         let now = ports.now_ms();
-        let Some(flight) = self.running.get_mut(id) else {
+        let Some(task) = self.running.get_mut(id) else {
             return Ok(());
         };
         // Ignore events of an earlier attempt.
-        if flight.note.attempt != number || flight.note.stage != TaskStage::Running {
+        if task.note.attempt != number || task.note.stage != TaskStage::Running {
             return Ok(());
         }
         match life {
             TaskAgentEvent::Running => {
-                flight.last_output_ms = now;
+                task.last_output_ms = now;
                 Ok(())
             }
             TaskAgentEvent::Signals(words) => {
-                flight.last_output_ms = now;
+                task.last_output_ms = now;
                 self.on_signals(ports, id, words)
             }
             TaskAgentEvent::Exited { code, asked, tail } => {
-                flight.note.worked_ms += (now - flight.since_ms).max(0);
+                task.note.worked_ms += (now - task.since_ms).max(0);
                 self.on_exit(ports, id, code, asked, &tail)
             }
             TaskAgentEvent::Lost => {
                 let why = FailureReason::from(Reason::Lost);
-                flight.note.record_failure(&why.to_string());
-                flight.note.stage = TaskStage::Room;
-                let note = flight.note.clone();
+                task.note.record_failure(&why.to_string());
+                task.note.stage = TaskStage::Room;
+                let note = task.note.clone();
                 ports.store_record(id, &note)?;
                 ports.apply_command(Command::Lost {
                     gone: vec![id.clone()],
@@ -671,11 +668,11 @@ impl Conductor {
                 Ok(())
             }
             TaskAgentEvent::NeverStarted { why } => {
-                flight.never_started += 1;
-                flight.note.stage = TaskStage::Room;
+                task.never_started += 1;
+                task.note.stage = TaskStage::Room;
                 match why {
                     Some(why) => self.fail_attempt(ports, id, why, false),
-                    None if flight.never_started >= NEVER_STARTED_MAX => {
+                    None if task.never_started >= NEVER_STARTED_MAX => {
                         self.fail_attempt(ports, id, Reason::NotBegun.into(), false)
                     }
                     None => self.start_attempt(ports, id),

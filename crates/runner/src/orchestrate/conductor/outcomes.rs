@@ -16,41 +16,39 @@ impl Conductor {
         let now = ports.now_ms();
         let (ralph, iterations_max) = (self.rules.ralph, self.rules.iterations_max);
         let breakers = self.rules.breakers.clone();
-        let Some(flight) = self.running.get_mut(id) else {
+        let Some(task) = self.running.get_mut(id) else {
             return Ok(());
         };
         let (mut learnt, mut turned) = (false, false);
         for word in words {
             match word {
                 OutputSignal::AnyOutput | OutputSignal::Line(_) => {}
-                OutputSignal::ValidMessage => {
-                    flight.first_message = FirstMessage::already_received()
-                }
-                OutputSignal::Complete => flight.done = true,
+                OutputSignal::ValidMessage => task.first_message = FirstMessage::already_received(),
+                OutputSignal::Complete => task.done = true,
                 OutputSignal::Failed(reason) => {
-                    flight.failed = Some(FailureReason::from_text(&reason))
+                    task.failed = Some(FailureReason::from_text(&reason))
                 }
-                OutputSignal::Promise => flight.promised = true,
+                OutputSignal::Promise => task.promised = true,
                 OutputSignal::Session(session) => {
-                    learnt |= flight.note.session.as_ref() != Some(&session);
-                    flight.note.session = Some(session);
+                    learnt |= task.note.session.as_ref() != Some(&session);
+                    task.note.session = Some(session);
                 }
                 OutputSignal::RateLimited(lifted) => {
-                    let until = lifted.end_ms(now, flight.limited, breakers.retry_after_ms);
-                    flight.limited = Some(until);
-                    ports.request_state(id, flight.note.attempt, WantedState::Ended);
+                    let until = lifted.end_ms(now, task.limited, breakers.retry_after_ms);
+                    task.limited = Some(until);
+                    ports.request_state(id, task.note.attempt, WantedState::Ended);
                 }
                 OutputSignal::UsageReported { tokens, usd } => {
-                    flight.note.used.add_reported(tokens, usd, &mut flight.usd);
+                    task.note.used.add_reported(tokens, usd, &mut task.usd);
                 }
                 OutputSignal::TurnEnded => {
-                    flight.note.used.turns += 1;
+                    task.note.used.turns += 1;
                     (learnt, turned) = (true, true);
-                    let number = flight.note.attempt;
-                    let open = ralph && !flight.promised && flight.failed.is_none();
-                    let more = flight.note.iterations + 1 < iterations_max;
-                    if open && more && exhausted_limit(&breakers, &flight.note).is_none() {
-                        flight.note.iterations += 1;
+                    let number = task.note.attempt;
+                    let open = ralph && !task.promised && task.failed.is_none();
+                    let more = task.note.iterations + 1 < iterations_max;
+                    if open && more && exhausted_limit(&breakers, &task.note).is_none() {
+                        task.note.iterations += 1;
                         if ports.request_repeat(id, number) {
                             continue;
                         }
@@ -60,15 +58,15 @@ impl Conductor {
             }
         }
         if learnt {
-            let note = flight.note.clone();
+            let note = task.note.clone();
             ports.store_record(id, &note)?;
         }
-        if let Some(why) = exhausted_limit(&breakers, &flight.note)
-            && flight.end_reason.is_none()
-            && !flight.done
+        if let Some(why) = exhausted_limit(&breakers, &task.note)
+            && task.end_reason.is_none()
+            && !task.done
         {
-            flight.end_reason = Some(why);
-            ports.request_state(id, flight.note.attempt, WantedState::Ended);
+            task.end_reason = Some(why);
+            ports.request_state(id, task.note.attempt, WantedState::Ended);
         }
         if turned {
             self.request_forecast(ports, id);
@@ -88,50 +86,50 @@ impl Conductor {
             return self.recall_task(ports, id);
         }
         let ralph = self.rules.ralph;
-        let Some(flight) = self.running.get_mut(id) else {
+        let Some(task) = self.running.get_mut(id) else {
             return Ok(());
         };
-        if let Some(until) = flight.limited.filter(|_| !flight.done) {
+        if let Some(until) = task.limited.filter(|_| !task.done) {
             let agent = ports.agent_name(id);
             self.limits.insert(agent, until);
             return self.park_task(ports, id, until);
         }
-        if let Some(why) = flight.end_reason.take() {
-            let final_ = why.is_exhausted_limit() || flight.given_up;
+        if let Some(why) = task.end_reason.take() {
+            let final_ = why.is_exhausted_limit() || task.given_up;
             return self.fail_attempt(ports, id, why, final_);
         }
-        if let Some(why) = flight.failed.take() {
+        if let Some(why) = task.failed.take() {
             return self.fail_attempt(ports, id, why, false);
         }
-        if asked && !flight.done {
+        if asked && !task.done {
             // A person ended it, and not because of the task: it starts again when the run
             // continues.
-            flight.note.stage = TaskStage::Room;
-            let note = flight.note.clone();
+            task.note.stage = TaskStage::Room;
+            let note = task.note.clone();
             ports.store_record(id, &note)?;
             if self.leaving.is_none() {
                 self.request_worktree(ports, id, &note);
             }
             return Ok(());
         }
-        if code != Some(0) && !(asked && flight.done) {
+        if code != Some(0) && !(asked && task.done) {
             let how = match code {
                 Some(code) => Reason::ExitCode { code },
                 None => Reason::Signal,
             };
             return self.fail_attempt(ports, id, FailureReason::with_detail(how, tail), false);
         }
-        if ralph && !flight.promised {
-            flight.note.iterations += 1;
-            if flight.note.iterations >= self.rules.iterations_max {
-                let times = flight.note.iterations;
+        if ralph && !task.promised {
+            task.note.iterations += 1;
+            if task.note.iterations >= self.rules.iterations_max {
+                let times = task.note.iterations;
                 return self.fail_attempt(ports, id, Reason::NoPromise { times }.into(), true);
             }
-            flight.note.stage = TaskStage::Room;
+            task.note.stage = TaskStage::Room;
             return self.start_attempt(ports, id);
         }
-        flight.note.stage = TaskStage::Landing;
-        let note = flight.note.clone();
+        task.note.stage = TaskStage::Landing;
+        let note = task.note.clone();
         ports.store_record(id, &note)?;
         self.request_forecast(ports, id);
         self.queue_landing(ports, id);
@@ -156,7 +154,7 @@ impl Conductor {
                 Ok(())
             }
             LandOutcome::Conflict { paths, hunks, base } => {
-                let Some(flight) = self.running.get_mut(id) else {
+                let Some(task) = self.running.get_mut(id) else {
                     return Ok(());
                 };
                 let reason = Reason::Conflict {
@@ -164,17 +162,17 @@ impl Conductor {
                 };
                 // The work contains the commits it conflicted with before: this conflict is with
                 // newer landings.
-                let headway = flight.note.conflict_base.as_ref() != Some(&base);
-                flight.note.hunks = Some(hunks);
-                flight.note.merge = true;
-                flight.note.conflict_paths = paths;
-                flight.note.conflict_base = Some(base);
+                let headway = task.note.conflict_base.as_ref() != Some(&base);
+                task.note.hunks = Some(hunks);
+                task.note.merge = true;
+                task.note.conflict_paths = paths;
+                task.note.conflict_base = Some(base);
                 if headway {
-                    flight.note.conflicts = 0;
+                    task.note.conflicts = 0;
                     return self.request_resolution(ports, id, reason.into());
                 }
-                flight.note.conflicts += 1;
-                let person = flight.note.conflicts >= CONFLICTS_MAX;
+                task.note.conflicts += 1;
+                let person = task.note.conflicts >= CONFLICTS_MAX;
                 self.fail_attempt(ports, id, reason.into(), person)
             }
             LandOutcome::Held { by } => {
@@ -190,14 +188,14 @@ impl Conductor {
             LandOutcome::Broken { why } => self.fail_broken_worktree(ports, id, why),
             LandOutcome::Proposed { url } => {
                 let at = ports.now_ms() + self.rules.proposal_ms;
-                let Some(flight) = self.running.get_mut(id) else {
+                let Some(task) = self.running.get_mut(id) else {
                     return Ok(());
                 };
                 // A review may take any time; the landing is not blocked.
-                flight.blocked = Some((at, 0));
-                if flight.note.proposed.as_ref() != Some(&url) {
-                    flight.note.proposed = Some(url.clone());
-                    let note = flight.note.clone();
+                task.blocked = Some((at, 0));
+                if task.note.proposed.as_ref() != Some(&url) {
+                    task.note.proposed = Some(url.clone());
+                    let note = task.note.clone();
                     ports.store_record(id, &note)?;
                     let id = id.clone();
                     ports.queue_notice(RunNotice::Proposed { id, url });
@@ -206,11 +204,11 @@ impl Conductor {
             }
             LandOutcome::Blocked { why } => {
                 let now = ports.now_ms();
-                let Some(flight) = self.running.get_mut(id) else {
+                let Some(task) = self.running.get_mut(id) else {
                     return Ok(());
                 };
-                let tries = flight.blocked.map_or(0, |(_, tries)| tries) + 1;
-                flight.blocked = Some((now + BLOCKED_MS, tries));
+                let tries = task.blocked.map_or(0, |(_, tries)| tries) + 1;
+                task.blocked = Some((now + BLOCKED_MS, tries));
                 if tries == 1 {
                     ports.queue_notice(RunNotice::Waits { why: why.clone() });
                 }
@@ -232,11 +230,11 @@ impl Conductor {
         id: &NodeId,
         why: FailureReason,
     ) -> Result<(), RunError> {
-        if let Some(flight) = self.running.get_mut(id) {
-            flight.note.git_errors += 1;
-            if flight.note.git_errors >= GIT_ERRORS_MAX {
-                flight.note.git_errors = 0;
-                flight.note.fresh = true;
+        if let Some(task) = self.running.get_mut(id) {
+            task.note.git_errors += 1;
+            if task.note.git_errors >= GIT_ERRORS_MAX {
+                task.note.git_errors = 0;
+                task.note.fresh = true;
             }
         }
         self.fail_attempt(ports, id, why, false)
@@ -251,12 +249,12 @@ impl Conductor {
         why: FailureReason,
     ) -> Result<(), RunError> {
         self.reserve_paths(id);
-        let Some(flight) = self.running.get_mut(id) else {
+        let Some(task) = self.running.get_mut(id) else {
             return Ok(());
         };
-        flight.note.stage = TaskStage::Room;
-        flight.note.iterations = 0;
-        let note = flight.note.clone();
+        task.note.stage = TaskStage::Room;
+        task.note.iterations = 0;
+        let note = task.note.clone();
         ports.store_record(id, &note)?;
         ports.queue_notice(RunNotice::Failed {
             id: id.clone(),
@@ -272,10 +270,10 @@ impl Conductor {
     /// Clears the conflict state after a landing without a conflict whose evidence is red. Tasks
     /// that pass alone may fail together, so the next attempt sees what landed before it.
     fn clear_conflict(&mut self, id: &NodeId) {
-        if let Some(flight) = self.running.get_mut(id) {
-            flight.note.merge = true;
-            flight.note.clear_conflict();
-            flight.note.hunks = None;
+        if let Some(task) = self.running.get_mut(id) {
+            task.note.merge = true;
+            task.note.clear_conflict();
+            task.note.hunks = None;
         }
         self.release_paths(id);
     }
@@ -351,10 +349,10 @@ impl Conductor {
         for_good: bool,
     ) -> Result<(), RunError> {
         let now = ports.now_ms();
-        let Some(flight) = self.remove_task(id) else {
+        let Some(task) = self.remove_task(id) else {
             return Ok(());
         };
-        let mut note = flight.note;
+        let mut note = task.note;
         note.record_failure(&why.to_string());
         note.stage = TaskStage::Room;
         note.iterations = 0;
@@ -410,12 +408,12 @@ impl Conductor {
         id: &NodeId,
         until: i64,
     ) -> Result<(), RunError> {
-        let Some(flight) = self.running.get_mut(id) else {
+        let Some(task) = self.running.get_mut(id) else {
             return Ok(());
         };
-        flight.note.stage = TaskStage::Room;
-        flight.note.parked_until_ms = Some(until);
-        let note = flight.note.clone();
+        task.note.stage = TaskStage::Room;
+        task.note.parked_until_ms = Some(until);
+        let note = task.note.clone();
         self.release_paths(id);
         ports.store_record(id, &note)?;
         let seconds = (until - ports.now_ms()).max(0) / 1_000;

@@ -69,7 +69,7 @@ impl Conductor {
     /// Starts tasks on work that is done but has not landed, if they need nothing else.
     fn start_ahead(&mut self, ports: &mut impl ConductorPorts, now: i64) -> Result<(), RunError> {
         let done = self.running.iter();
-        let done = done.filter(|(_, flight)| flight.note.stage == TaskStage::Landing);
+        let done = done.filter(|(_, task)| task.note.stage == TaskStage::Landing);
         let done: Vec<NodeId> = done.map(|(id, _)| id.clone()).collect();
         for on in done {
             for id in ports.run_state().graph().dependents_of(&on) {
@@ -97,8 +97,8 @@ impl Conductor {
 
     /// True if a task was started on the work of a task that failed.
     pub(super) fn base_task_failed(&self, ports: &impl ConductorPorts, id: &NodeId) -> bool {
-        let flight = self.running.get(id);
-        flight.is_some_and(|flight| flight.note.on.is_some()) && ports.run_state().is_obstructed(id)
+        let task = self.running.get(id);
+        task.is_some_and(|task| task.note.on.is_some()) && ports.run_state().is_obstructed(id)
     }
 
     /// Recalls the tasks that were started on the work of a failed task; a running agent is ended
@@ -109,14 +109,14 @@ impl Conductor {
             if !self.base_task_failed(ports, &id) {
                 continue;
             }
-            let Some(flight) = self.running.get_mut(&id) else {
+            let Some(task) = self.running.get_mut(&id) else {
                 continue;
             };
-            if flight.note.stage != TaskStage::Running {
+            if task.note.stage != TaskStage::Running {
                 self.recall_task(ports, &id)?;
-            } else if flight.end_reason.is_none() {
-                flight.end_reason = Some(Reason::Nothing.into());
-                ports.request_state(&id, flight.note.attempt, WantedState::Ended);
+            } else if task.end_reason.is_none() {
+                task.end_reason = Some(Reason::Nothing.into());
+                ports.request_state(&id, task.note.attempt, WantedState::Ended);
             }
         }
         Ok(())
@@ -128,10 +128,10 @@ impl Conductor {
         ports: &mut impl ConductorPorts,
         id: &NodeId,
     ) -> Result<(), RunError> {
-        let Some(flight) = self.remove_task(id) else {
+        let Some(task) = self.remove_task(id) else {
             return Ok(());
         };
-        let mut note = flight.note;
+        let mut note = task.note;
         let on = note.on.take().unwrap_or_default();
         note.stage = TaskStage::Room;
         note.parked_until_ms = None;

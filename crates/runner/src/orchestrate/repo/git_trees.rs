@@ -56,10 +56,10 @@ impl RunRepo {
         let file = file.to_string_lossy();
         let mut git = self.git.clone();
         if let Some(like) = like {
-            let told = git.output_text(&["log", "-1", "--format=%an%x00%ae%x00%aI", like])?;
-            let mut told = told.split('\0');
+            let author = git.output_text(&["log", "-1", "--format=%an%x00%ae%x00%aI", like])?;
+            let mut author = author.split('\0');
             for name in ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE"] {
-                if let Some(value) = told.next().filter(|value| !value.is_empty()) {
+                if let Some(value) = author.next().filter(|value| !value.is_empty()) {
                     git = git.with_variable(name, value);
                 }
             }

@@ -124,7 +124,7 @@ impl RunRepo {
         target: Option<String>,
         plan: Option<&Path>,
         run: &str,
-        customs: RepoSettings,
+        settings: RepoSettings,
     ) -> Result<Option<RunRepo>, Error> {
         let git = Git::for_folder(root).held_by(hold);
         let end = git.run(&["rev-parse", "--show-toplevel"])?;
@@ -189,7 +189,7 @@ impl RunRepo {
             plan,
             run: run.to_owned(),
             phase_branches: PhaseBranches::open(side, run),
-            settings: customs,
+            settings,
         }))
     }
 

@@ -104,7 +104,8 @@ struct SeenPullRequest {
     /// The agent's commit.
     head: String,
     /// Keys of the review comments that went back to the agent.
-    told: BTreeSet<String>,
+    #[serde(rename = "told")]
+    returned: BTreeSet<String>,
 }
 
 /// State of a pull request, as `gh pr view --json` prints it.
@@ -304,14 +305,14 @@ impl RunRepo {
             // A second look at the same work would give the same result.
             return Ok(LandOutcome::SentBack { why });
         }
-        let mut told = known.told.clone();
+        let mut returned = known.returned.clone();
         let news: Vec<&ReviewComment> = remarks
             .into_iter()
-            .filter(|remark| told.insert(remark.comment_key()))
+            .filter(|remark| returned.insert(remark.comment_key()))
             .collect();
         if !news.is_empty() {
             let why = FailureReason::with_detail(Reason::ProposalRemarks, &said(&news));
-            self.store_seen_state(task, &SeenPullRequest { told, ..known })?;
+            self.store_seen_state(task, &SeenPullRequest { returned, ..known })?;
             return Ok(LandOutcome::SentBack { why });
         }
         Ok(LandOutcome::Proposed { url: seen.url })

@@ -223,8 +223,8 @@ mod tests {
         let others = others.map(|why| (why, RESUME_COMMAND));
         for (why, command) in own.into_iter().chain(others) {
             for lang in [Lang::En, Lang::Ko] {
-                let told = with_resume_command(why.clone()).render_line(lang);
-                assert!(told.contains(command), "{told}");
+                let line = with_resume_command(why.clone()).render_line(lang);
+                assert!(line.contains(command), "{line}");
             }
         }
     }

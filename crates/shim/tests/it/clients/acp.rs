@@ -1,5 +1,5 @@
-//! An agent of the Agent Client Protocol, `claude` behind its adapter: output, usage, permissions, a cancelled turn,
-//! `kill -9` and a conversation that is loaded again, a limit.
+//! An agent of the Agent Client Protocol, `claude` behind its adapter: output, usage, permissions,
+//! a cancelled turn, `kill -9` and a conversation that is loaded again, a limit.
 
 use super::runner::{Run, Seen, installed};
 use crate::support::BOUND;
@@ -165,7 +165,8 @@ fn an_acp_agent_works_asks_is_cancelled_dies_is_loaded_again_and_meets_a_limit()
     assert_eq!(tokens(&seen), (1100, 70));
     assert!(project.path().join("a.txt").exists());
 
-    // The second turn: leave is asked for and not given. Between question and answer the server is another.
+    // The second turn: leave is asked for and not given. Between question and answer the server is
+    // another.
     send(&mut run, &mut writer, ToAgent::Prompt("another one"));
     let Seen::WantsPermission(request, _) = wants_permission(&mut run) else {
         unreachable!("it was waited for");
@@ -193,7 +194,8 @@ fn an_acp_agent_works_asks_is_cancelled_dies_is_loaded_again_and_meets_a_limit()
     let seen = run.until_turn_end(TurnEnd::Completed);
     assert_eq!(said(&seen), "I go on after that.", "{seen:#?}");
 
-    // Killed in mid answer, it is another that loads the conversation. What it repeats of it is not news.
+    // Killed in mid answer, it is another that loads the conversation. What it repeats of it is not
+    // news.
     send(&mut run, &mut writer, ToAgent::Prompt("think"));
     client.asked(7);
     run.kill();

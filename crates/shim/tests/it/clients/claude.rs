@@ -1,4 +1,5 @@
-//! `claude` over two turns and more: output, usage, a permission, a question, an interrupt, `kill -9` and resume, a limit.
+//! `claude` over two turns and more: output, usage, a permission, a question, an interrupt,
+//! `kill -9` and resume, a limit.
 
 use super::runner::{Run, Seen, installed};
 use crate::support::BOUND;
@@ -133,7 +134,8 @@ fn claude_works_asks_is_interrupted_dies_resumes_and_meets_a_limit() {
     assert_eq!(tokens(&seen), Some((1100, 70)));
     assert!(project.path().join("a.txt").exists());
 
-    // The second turn: a question in the client's own way. Between question and answer the server is another.
+    // The second turn: a question in the client's own way. Between question and answer the server
+    // is another.
     send(&mut run, &mut writer, ToAgent::Prompt("paint it"));
     let mut seen = run.until(|seen| matches!(seen, Seen::Asks(..)));
     let Some(Seen::Asks(Some(request), questions)) = seen.pop() else {

@@ -1,4 +1,5 @@
-//! `codex` over two runs and more: output, usage, a question, an interrupt, `kill -9` and resume, a limit.
+//! `codex` over two runs and more: output, usage, a question, an interrupt, `kill -9` and resume, a
+//! limit.
 
 use super::runner::{Run, Seen, installed};
 use crate::support::BOUND;

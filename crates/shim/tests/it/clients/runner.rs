@@ -132,7 +132,8 @@ impl Run {
         self.next += 1;
     }
 
-    /// Goes on as another server would after a crash of this one, which had acted upon everything it looked at.
+    /// Goes on as another server would after a crash of this one, which had acted upon everything
+    /// it looked at.
     pub(super) fn attach_again(&mut self) {
         assert!(self.pending.is_empty(), "{:?}", self.pending);
         let resume = self.adapter.resume_point();

@@ -1,5 +1,5 @@
-//! A desk that decides about jobs with the real machine and keeps them in the real store, and has no agents: a test says what
-//! agents would.
+//! A fake job service: it decides with the real state machine and keeps jobs in the real store, but
+//! runs no agents. Tests report in their place.
 
 use bowline_engine::actor::ProcessAncestry;
 use bowline_engine::formats::time::format_utc;
@@ -13,7 +13,7 @@ use bowline_formats::rest::{AgentPreset, FileChange, FileDiff, TaskType, TypePha
 use bowline_server::client::{ApiClient, HttpResponse};
 use bowline_server::job_service::ReviewChanges;
 use bowline_server::job_service::{
-    JobRequest, JobResponse, JobService, Loop, RequestError, SubmittedRequest, TaskApp,
+    DispatcherHealth, JobRequest, JobResponse, JobService, RequestError, SubmittedRequest, TaskApp,
 };
 use bowline_server::{EventPublisher, Server, ServerOptions, ServerStopHandle};
 use bowline_store::{
@@ -32,18 +32,18 @@ use std::thread::JoinHandle;
 pub(crate) const NOW: Timestamp = Timestamp(1_700_000_000);
 pub(crate) const AGENT_TOKEN: &str = "token-of-attempt-1";
 
-/// The desk.
-pub(crate) struct Desk {
+/// Job service without agents.
+pub(crate) struct FakeJobService {
     store: Arc<MemoryStore>,
     publisher: Mutex<Option<EventPublisher>>,
     count: AtomicU64,
     folder: PathBuf,
     /// Values that were given.
     pub(crate) values: Mutex<Vec<String>>,
-    pub(crate) health: Mutex<Loop>,
+    pub(crate) health: Mutex<DispatcherHealth>,
 }
 
-impl Desk {
+impl FakeJobService {
     fn id(&self, kind: &str) -> String {
         format!("{kind}_{}", self.count.fetch_add(1, Ordering::Relaxed))
     }
@@ -264,7 +264,7 @@ fn records(id: &str, job: &Job) -> Vec<JobRecord> {
     all
 }
 
-impl JobService for Desk {
+impl JobService for FakeJobService {
     fn control_app(&self, row: &JobRow, _order: Option<bool>) -> Result<TaskApp, RequestError> {
         let id = row.id.clone();
         Err(RequestError::NoSuch {
@@ -409,7 +409,9 @@ impl JobService for Desk {
                 });
             }
             JobRequest::Settle(_) => {
-                return Err(RequestError::Failed("the desk has no outbox".into()));
+                return Err(RequestError::Failed(
+                    "the fake job service has no outbox".into(),
+                ));
             }
             JobRequest::RequestChanges {
                 review, feedback, ..
@@ -462,7 +464,7 @@ impl JobService for Desk {
         (text == AGENT_TOKEN).then(|| ("task_agent".to_owned(), 1))
     }
 
-    fn dispatcher_health(&self) -> Loop {
+    fn dispatcher_health(&self) -> DispatcherHealth {
         self.health.lock().unwrap().clone()
     }
 
@@ -563,7 +565,7 @@ impl JobService for Desk {
 
 /// A server on a loopback port of its own.
 pub(crate) struct World {
-    pub(crate) desk: Arc<Desk>,
+    pub(crate) job_service: Arc<FakeJobService>,
     pub(crate) url: String,
     pub(crate) link: String,
     pub(crate) folder: tempfile::TempDir,
@@ -587,30 +589,30 @@ impl World {
             public_url: None,
         };
         let server = Server::bind(&options).unwrap();
-        let desk = Arc::new(Desk {
+        let job_service = Arc::new(FakeJobService {
             store: Arc::new(MemoryStore::default()),
             publisher: Mutex::new(None),
             count: AtomicU64::new(1),
             folder: folder.path().to_owned(),
             values: Mutex::default(),
-            health: Mutex::new(Loop::Ready),
+            health: Mutex::new(DispatcherHealth::Ready),
         });
         let (url, link) = (server.url().to_owned(), server.sign_in_link().unwrap());
         let stopper = server.stop_handle();
         let (ready, is_ready) = std::sync::mpsc::channel();
-        let work = Arc::clone(&desk);
+        let work = Arc::clone(&job_service);
         let served = std::thread::spawn(move || {
             let begin = |publisher| {
                 *work.publisher.lock().unwrap() = Some(publisher);
                 Ok(Arc::clone(&work) as Arc<dyn JobService>)
             };
             server.run(begin, move || ready.send(()).unwrap()).unwrap();
-            // The desk and the server know each other.
+            // The job service and the server refer to each other.
             *work.publisher.lock().unwrap() = None;
         });
         is_ready.recv().unwrap();
         World {
-            desk,
+            job_service,
             url,
             link,
             folder,

@@ -47,12 +47,12 @@ impl Place {
         fs::write(&self.path, text).unwrap();
     }
 
-    fn belief(&self) -> RunTrust {
+    fn assess(&self) -> RunTrust {
         assess_state_file(&self.path, &self.file)
     }
 
     fn believed(&self) -> TrustedRun {
-        match self.belief() {
+        match self.assess() {
             RunTrust::Run(believed) => *believed,
             other => panic!("no run: {other:?}"),
         }
@@ -82,7 +82,7 @@ fn run(phase: &str, feature: &str, open: &[&str]) -> String {
 
 #[test]
 fn no_file_and_no_journal_is_no_run() {
-    assert_eq!(Place::new().belief(), RunTrust::Nothing);
+    assert_eq!(Place::new().assess(), RunTrust::Nothing);
 }
 
 #[test]
@@ -184,8 +184,8 @@ fn an_open_run_whose_file_is_gone_is_missed() {
     let place = Place::new();
     place.commit(&run("IMPLEMENT", "ferry", &["review_clean_pass"]));
     fs::remove_file(&place.path).unwrap();
-    let RunTrust::Missing { path, last } = place.belief() else {
-        panic!("{:?}", place.belief());
+    let RunTrust::Missing { path, last } = place.assess() else {
+        panic!("{:?}", place.assess());
     };
     assert_eq!(path, place.path);
     assert_eq!(last.unwrap().phase, DevelopPhase::Implement);
@@ -196,7 +196,7 @@ fn a_finished_run_is_not_missed() {
     let place = Place::new();
     place.commit(&run("DONE", "ferry", &[]));
     fs::remove_file(&place.path).unwrap();
-    assert_eq!(place.belief(), RunTrust::Nothing);
+    assert_eq!(place.assess(), RunTrust::Nothing);
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn a_run_that_was_thrown_away_is_not_missed_and_the_next_file_is_somebody_elses(
     place.commit(&run("IMPLEMENT", "ferry", &["review_clean_pass"]));
     let decide = |_: &_| -> Result<_, Infallible> { Ok(Some(DocumentChange::removal())) };
     place.file.update(&WriteRequest::default(), decide).unwrap();
-    assert_eq!(place.belief(), RunTrust::Nothing);
+    assert_eq!(place.assess(), RunTrust::Nothing);
     place.scribble(&run("IMPLEMENT", "harbour", &["review_clean_pass"]));
     let believed = place.believed();
     assert!(!believed.owned && believed.distrusted.is_empty());
@@ -221,20 +221,20 @@ fn what_cannot_be_read_is_damage() {
         let place = Place::new();
         place.scribble(text);
         assert!(
-            matches!(place.belief(), RunTrust::Damaged { .. }),
+            matches!(place.assess(), RunTrust::Damaged { .. }),
             "unowned {text:?}"
         );
         let place = Place::new();
         place.commit(&run("DESIGN", "ferry", &[]));
         place.scribble(text);
         assert!(
-            matches!(place.belief(), RunTrust::Damaged { .. }),
+            matches!(place.assess(), RunTrust::Damaged { .. }),
             "owned {text:?}"
         );
     }
     let place = Place::new();
     fs::create_dir(&place.path).unwrap();
-    assert!(matches!(place.belief(), RunTrust::Damaged { .. }));
+    assert!(matches!(place.assess(), RunTrust::Damaged { .. }));
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn a_journal_that_cannot_be_read_is_damage() {
     place.commit(&run("IMPLEMENT", "ferry", &[]));
     place.scribble(&run("IMPLEMENT", "ferry", &["review_clean_pass"]));
     fs::write(place.journal(), "garbage\nmore garbage\n").unwrap();
-    assert!(matches!(place.belief(), RunTrust::Damaged { .. }));
+    assert!(matches!(place.assess(), RunTrust::Damaged { .. }));
 }
 
 #[test]
