@@ -11,11 +11,22 @@ use std::path::{Path, PathBuf};
 const PAGE: &str = include_str!("../../../../docs/errors.md");
 
 /// Functions whose body is a table from variants to codes.
-const TABLES: [&str; 2] = ["fn code(", "fn value_fault_code("];
+const TABLES: [&str; 4] = [
+    "fn code(",
+    "fn value_fault_code(",
+    "fn path_trouble_code(",
+    "fn trouble_code(",
+];
 /// One that has the status of the answer beside each code.
 const TABLE_OF_ANSWERS: &str = "fn code_and_status(";
 /// Calls that make a finding; their first bare word in quotes is its code.
-const MAKERS: [&str; 5] = [".note(", ".mend(", ".drop_key(", ".give_up(", ".fatal("];
+const MAKERS: [&str; 5] = [
+    ".add_finding(",
+    ".repair_value(",
+    ".drop_key(",
+    ".give_up(",
+    ".fatal_finding(",
+];
 /// A function named like a table that is none.
 const NO_TABLE: &str = "machines/src/job/play.rs";
 

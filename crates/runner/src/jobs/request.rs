@@ -8,6 +8,7 @@ use bowline_store::{
     FileCommentRow, JobAttributes, JobBudget, JobRow, RecordKind, SettledEffect, StoreError,
 };
 use bowline_words::message::{ServerThing, ValueFault};
+use serde_json::{Value, json};
 
 /// A request with the conditions under which it is carried out.
 #[derive(Debug, Clone, PartialEq)]
@@ -125,11 +126,11 @@ impl JobRequest {
     }
 
     /// Returns everything a request asks for as text, to recognise a repeated one. The store keeps
-    /// it. Secret values are left out.
+    /// it, so that structures are written by their stored names. Secret values are left out.
     pub(super) fn fingerprint(&self) -> String {
         let rest = match self {
             JobRequest::Command(task, Command::MarkerRead { attempt, marker }) => {
-                format!("{task} {attempt} {marker:?}")
+                format!("{task} {attempt} {}", json!(marker))
             }
             JobRequest::Command(task, _) => task.clone(),
             JobRequest::RecordCommand(command) => match command {
@@ -147,32 +148,40 @@ impl JobRequest {
                 about,
                 submit,
             } => {
+                let about = json!(about);
                 format!(
-                    "{title:?} {description:?} {depends_on:?} {scheduled_for:?} {about:?} {submit}"
+                    "{title:?} {description:?} {depends_on:?} {scheduled_for:?} {about} {submit}"
                 )
             }
-            JobRequest::Edit { task, edit } => format!("{task} {edit:?}"),
+            JobRequest::Edit { task, edit } => format!("{task} {}", edit.stored_form()),
             JobRequest::Retry(task) | JobRequest::Delete(task) => task.clone(),
             JobRequest::Restore { task, checkpoint } => format!("{task} {checkpoint}"),
-            JobRequest::Fork { checkpoint, fork } => format!("{checkpoint} {fork:?}"),
+            JobRequest::Fork { checkpoint, fork } => {
+                let ForkOptions {
+                    title,
+                    instructions,
+                    submit,
+                } = fork;
+                format!("{checkpoint} {title:?} {instructions:?} {submit}")
+            }
             JobRequest::SendMessage { task, text } => format!("{task} {text:?}"),
             JobRequest::RequestChanges {
                 review,
                 feedback,
                 comments,
-            } => format!("{review} {feedback:?} {comments:?}"),
+            } => format!("{review} {feedback:?} {}", json!(comments)),
             JobRequest::ApproveTask { task, comment } => format!("{task} {comment:?}"),
             JobRequest::RequestTaskChanges {
                 task,
                 feedback,
                 comments,
-            } => format!("{task} {feedback:?} {comments:?}"),
+            } => format!("{task} {feedback:?} {}", json!(comments)),
             JobRequest::Provide { dependency, .. } => dependency.clone(),
             JobRequest::Decide {
                 permissions,
                 denied,
             } => format!("{permissions:?} {denied:?}"),
-            JobRequest::AddRule(rule) => format!("rule {rule:?}"),
+            JobRequest::AddRule(rule) => format!("rule {}", json!(rule)),
             JobRequest::RemoveRule(rule) => format!("rule {rule}"),
             JobRequest::Tokens {
                 task,
@@ -245,6 +254,34 @@ pub struct DraftEdit {
     pub scheduled_for: Option<Option<i64>>,
     pub label: Option<Option<String>>,
     pub budget: Option<JobBudget>,
+}
+
+impl DraftEdit {
+    fn stored_form(&self) -> Value {
+        let DraftEdit {
+            title,
+            description,
+            type_name,
+            priority,
+            depends_on,
+            agent,
+            scheduled_for,
+            label,
+            budget,
+        } = self;
+        json!({
+            "title": title,
+            "description": description,
+            "type": type_name,
+            "priority": priority,
+            "depends_on": depends_on,
+            "agent": agent,
+            // A value that is taken away is not one that stays.
+            "scheduled_for": scheduled_for.map(|it| [it]),
+            "label": label.as_ref().map(|it| [it]),
+            "budget": budget,
+        })
+    }
 }
 
 /// Response to a request.
@@ -428,6 +465,32 @@ mod tests {
         ];
         for (command, kept) in of_record {
             assert_eq!(JobRequest::RecordCommand(command).fingerprint(), kept);
+        }
+    }
+
+    #[test]
+    fn a_fingerprint_names_no_type() {
+        let create = JobRequest::Create {
+            title: "tea".into(),
+            description: String::new(),
+            depends_on: Vec::new(),
+            scheduled_for: None,
+            about: Box::default(),
+            submit: true,
+        };
+        let edit = JobRequest::Edit {
+            task: "task_1".into(),
+            edit: Box::new(DraftEdit {
+                label: Some(None),
+                ..DraftEdit::default()
+            }),
+        };
+        for request in [create, edit, JobRequest::AddRule(Box::default())] {
+            let print = request.fingerprint();
+            let names_type = ["JobAttributes", "JobBudget", "DraftEdit", "Rule {"];
+            assert!(!names_type.iter().any(|it| print.contains(it)), "{print}");
+            let (_, rest) = print.split_once('{').unwrap();
+            assert!(rest.contains("\":"), "{print}");
         }
     }
 
