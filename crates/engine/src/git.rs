@@ -174,7 +174,7 @@ impl Git {
         }
     }
 
-    /// Returns the commit that a name refers to, if any.
+    /// Returns the commit that a name refers to, if any. Fails if git was killed before it answered.
     pub fn resolve_commit(&self, name: &str) -> Result<Option<String>, Error> {
         let name = format!("{name}^{{commit}}");
         let end = self.run(&[
@@ -184,6 +184,31 @@ impl Git {
             "--end-of-options",
             &name,
         ])?;
-        Ok((end.code == Some(0)).then_some(end.stdout))
+        Ok(end.success()?.map(|end| end.stdout))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(
+        clippy::unwrap_used,
+        reason = "a test that cannot unwrap has failed, and says where"
+    )]
+
+    use crate::process::GitResult;
+
+    /// A branch whose look-up was killed counted as gone, and stayed for good.
+    #[test]
+    fn a_git_that_was_killed_has_given_no_answer() {
+        let end = |code| GitResult {
+            code,
+            bytes: Vec::new(),
+            stdout: "tip".to_owned(),
+            stderr: String::new(),
+        };
+        let tip = |code| end(code).success().map(|end| end.map(|end| end.stdout));
+        assert_eq!(tip(Some(0)).unwrap().as_deref(), Some("tip"));
+        assert_eq!(tip(Some(1)).unwrap(), None);
+        assert!(tip(None).is_err());
     }
 }

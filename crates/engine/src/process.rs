@@ -410,6 +410,16 @@ pub struct GitResult {
 }
 
 impl GitResult {
+    /// Returns a git that succeeded, and none if it failed. A git that was killed has given no
+    /// answer and is an error.
+    pub fn success(self) -> Result<Option<GitResult>, Error> {
+        match self.code {
+            Some(0) => Ok(Some(self)),
+            Some(_) => Ok(None),
+            None => self.into_stdout().map(|_| None),
+        }
+    }
+
     /// Returns the output of a git that succeeded.
     pub fn into_stdout(self) -> Result<String, Error> {
         match self.code {

@@ -99,7 +99,9 @@ impl RunRepo {
     pub(super) fn file_in(&self, tree: &str, path: &str) -> Result<Option<String>, Error> {
         let name = format!("{tree}:{path}");
         let end = self.git.run(&["cat-file", "blob", &name])?;
-        Ok((end.code == Some(0)).then(|| String::from_utf8_lossy(&end.bytes).into_owned()))
+        Ok(end
+            .success()?
+            .map(|end| String::from_utf8_lossy(&end.bytes).into_owned()))
     }
 
     /// Returns the tree with tasks ticked in its plan, if the plan is in it and has them. A plan
@@ -150,7 +152,7 @@ impl RunRepo {
     pub(super) fn blob_in(&self, commit: &str, path: &str) -> Result<Option<String>, Error> {
         let name = format!("{commit}:{path}");
         let end = self.git.run(&["rev-parse", "--verify", "--quiet", &name])?;
-        Ok((end.code == Some(0)).then_some(end.stdout))
+        Ok(end.success()?.map(|end| end.stdout))
     }
 }
 

@@ -447,7 +447,7 @@ impl RunRepo {
                 return Ok(phase_merged(&self.find_merge(&work, &tip)?));
             }
             let end = self.git.run(&["merge-base", &tip, &work])?;
-            let base = (end.code == Some(0)).then_some(end.stdout);
+            let base = end.success()?.map(|end| end.stdout);
             let tree = match self.merge_trees(&tip, &work, None)? {
                 TreeMerge::Clean(tree) => tree,
                 TreeMerge::Conflict { tree, paths } => {

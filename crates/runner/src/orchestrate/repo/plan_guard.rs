@@ -141,7 +141,9 @@ impl RunRepo {
             &files[1],
             &files[2],
         ])?;
-        Ok((end.code == Some(0)).then(|| String::from_utf8_lossy(&end.bytes).into_owned()))
+        Ok(end
+            .success()?
+            .map(|end| String::from_utf8_lossy(&end.bytes).into_owned()))
     }
 
     /// Takes a person's edits of the plan out of a checkout during a merge there. Returns none if

@@ -408,10 +408,10 @@ impl RunRepo {
         Ok(kept.collect())
     }
 
-    /// True if a worktree or branch of a task exists.
+    /// True if a worktree or branch of a task exists, or if git does not answer.
     pub fn has_leftovers(&self, id: &str) -> bool {
         let branch = format!("refs/heads/{}", RunRepo::task_branch(id));
-        self.worktree_of(id).is_dir() || self.git.resolve_commit(&branch).ok().flatten().is_some()
+        self.worktree_of(id).is_dir() || !matches!(self.git.resolve_commit(&branch), Ok(None))
     }
 
     /// Creates the branch of a phase from the target branch, if it is missing.
