@@ -25,7 +25,7 @@ pub struct NewTask {
     /// Description of the work.
     #[serde(default)]
     pub description: String,
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     #[cfg_attr(feature = "openapi", schemars(with = "NamedSchema<Priority>"))]
     pub priority: Priority,
     /// Tasks that must be completed first.
@@ -49,12 +49,8 @@ pub struct NewTask {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
     /// Puts the task into the queue at once.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default)]
     pub submit: bool,
-}
-
-fn is_default(priority: &Priority) -> bool {
-    *priority == Priority::default()
 }
 
 /// Changes to a draft; absent fields stay.
