@@ -1,6 +1,6 @@
 //! Arguments of `task`, and of `agent` for the agents of tasks.
 
-use bowline_engine::machines::job::Priority;
+use bowline_engine::formats::rest::Priority;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 

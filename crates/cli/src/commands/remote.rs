@@ -8,7 +8,7 @@ use bowline_engine::formats::rest::routes::{
     list_questions, list_tasks,
 };
 use bowline_engine::formats::rest::{Dependency, Page, Permission, Question, Task};
-use bowline_engine::machines::job::{DependencyStatus, PermissionStatus, QuestionStatusKind};
+use bowline_engine::formats::rest::{DependencyStatus, PermissionStatus, QuestionStatusKind};
 use bowline_engine::words::system_cause;
 use bowline_server::client::{ApiClient, HttpResponse, RequestError};
 use bowline_server::{find_data_folder, read_secret, serve_error_code};

@@ -15,8 +15,8 @@ use bowline_engine::formats::rest::{
     AnswerRequest, Approval, Budget, ChangeRequest, ForkRequest, NewTask, ProvideRequest,
     RejectRequest, RestoreRequest, SayRequest, Saying, Task,
 };
+use bowline_engine::formats::rest::{Priority, TaskStatus};
 use bowline_engine::formats::terminal::TerminalFilter;
-use bowline_engine::machines::job::{Priority, TaskStatus};
 use bowline_engine::{Context, Error};
 use bowline_words::message::TaskOutput;
 use serde_json::json;

@@ -11,10 +11,10 @@ use bowline_engine::formats::rest::routes::{
 use bowline_engine::formats::rest::{
     Agent, EventBody, InboxKind, Page, Question, Task, WaitReason, sent_name,
 };
+use bowline_engine::formats::rest::{AgentStatus, ReviewStatus, TaskStatus};
 use bowline_engine::formats::tool_input::input_lines;
 use bowline_engine::formats::transition::Transition;
 use bowline_engine::formats::visible;
-use bowline_engine::machines::job::{AgentStatus, ReviewStatus, TaskStatus};
 use bowline_words::message::TaskOutput;
 use serde::Deserialize as _;
 use serde::de::DeserializeOwned;
@@ -379,8 +379,8 @@ pub(super) fn watch_tasks(remote: &RemoteServer<'_>) -> RemoteResult<ExitCode> {
                 output.print_line(data);
             } else if let Ok(event) = serde_json::from_str::<EventBody>(data) {
                 // Only a transition has a trigger.
-                let moved = Transition::deserialize(&event.data);
-                let trigger = moved.map_or_else(|_| String::new(), |moved| moved.trigger);
+                let transition = Transition::deserialize(&event.data);
+                let trigger = transition.map_or_else(|_| String::new(), |it| it.trigger);
                 output.print_line(&format!(
                     "{}  {}  {name} {}",
                     event.timestamp,

@@ -16,6 +16,10 @@ mod task;
 mod world;
 
 pub use asks::*;
+pub use bowline_machines::job::{
+    AgentStatus, DependencyStatus, PermissionStatus, Priority, QuestionStatusKind, ReviewStatus,
+    TaskStatus,
+};
 pub use event::*;
 pub use requests::*;
 pub use task::*;
