@@ -174,7 +174,7 @@ impl Git {
         }
     }
 
-    /// Returns the commit that a name refers to, if any. Fails if git was killed before it answered.
+    /// Returns the commit that a name refers to, if any. Fails if git was killed meanwhile.
     pub fn resolve_commit(&self, name: &str) -> Result<Option<String>, Error> {
         let name = format!("{name}^{{commit}}");
         let end = self.run(&[
