@@ -489,8 +489,7 @@ mod tests {
             let print = request.fingerprint();
             let names_type = ["JobAttributes", "JobBudget", "DraftEdit", "Rule {"];
             assert!(!names_type.iter().any(|it| print.contains(it)), "{print}");
-            let (_, rest) = print.split_once('{').unwrap();
-            assert!(rest.contains("\":"), "{print}");
+            assert!(print.contains("\":"), "{print}");
         }
     }
 
