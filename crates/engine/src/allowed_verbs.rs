@@ -39,7 +39,7 @@ const TEXT_PLACEHOLDER: &str = "…";
 pub enum VerbInput {
     /// A sentence or a name.
     Text,
-    /// A word for programs.
+    /// An identifier, such as a failure code or the path of a value.
     Code,
     /// A file or another list item.
     Path,

@@ -189,7 +189,7 @@ impl ToolVerb {
         }
     }
 
-    pub(crate) const fn for_task_agent(self) -> ToolVerb {
+    pub(crate) const fn listed_for_task_agent(self) -> ToolVerb {
         ToolVerb {
             listed: ListingRule::ForAgentOfTask,
             ..self

@@ -81,7 +81,7 @@ pub(crate) fn run(
     let mut screen = RunProgressPrinter::new(context, output, plan.as_ref());
     let report =
         bowline_runner::orchestrate::run(context, orchestration, &options, &mut screen, begun)?;
-    let spent = screen.total_spent();
+    let spent = screen.spent_by_shown_tasks();
     drop(screen);
     // Durations come from the history; without one they are left out.
     let timeline = orchestration.build_timeline(context).ok();

@@ -58,8 +58,9 @@ impl<'o> RunProgressPrinter<'o> {
         }
     }
 
-    /// Returns the tokens and dollars that all tasks have used.
-    pub(crate) fn total_spent(&self) -> (u64, f64) {
+    /// Returns the tokens and dollars of the tasks that this run reported, earlier attempts
+    /// included.
+    pub(crate) fn spent_by_shown_tasks(&self) -> (u64, f64) {
         let tokens = self.used.values().map(|it| it.tokens).sum();
         (tokens, self.used.values().map(|it| it.usd).sum())
     }

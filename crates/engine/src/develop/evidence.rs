@@ -38,7 +38,7 @@ const TICK_MS: u64 = 1_000;
 /// Shortest key accepted: a shorter one is guessed sooner than it is stolen.
 const KEY_BYTES_MIN: usize = 16;
 
-/// Observer of a running command.
+/// Receives the progress of a running command and may cancel it.
 pub trait CommandObserver {
     /// Reports that the command starts.
     fn on_started(&self, command: &str);

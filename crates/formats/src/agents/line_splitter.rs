@@ -57,8 +57,8 @@ impl LineSplitter {
     }
 
     /// Consumes bytes from the front of `bytes` and hands out at most one line, with the offset at
-    /// which it begins. Returns false when `bytes` is empty.
-    pub(super) fn next_line(
+    /// which it begins. Returns true if bytes were consumed, whether or not they ended a line.
+    pub(super) fn consume_line_part(
         &mut self,
         bytes: &mut &[u8],
         take: impl FnOnce(u64, OutputLine<'_>),

@@ -130,7 +130,7 @@ impl StructuredParser {
                 talk,
                 position,
             } = self;
-            let more = lines.next_line(&mut bytes, |start, line| {
+            let more = lines.consume_line_part(&mut bytes, |start, line| {
                 parse_protocol_line(*dialect, (words, talk), position, before, start, line, sink);
             });
             if !more {

@@ -27,7 +27,7 @@ pub(super) struct MessageFields<'t> {
 
 enum FieldValue<'t> {
     Absent,
-    /// Text as written in a block or on one line: ` ` still stands for a line end.
+    /// Text as written in a block or on one line: `\n` still stands for a line end.
     Written(Cow<'t, str>),
     /// Text that is already decoded.
     Plain(Cow<'t, str>),

@@ -116,7 +116,7 @@ pub(super) fn split_at_byte(text: &str, at: u8) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Replaces ` ` with a line end; `\ ` stands for the two characters ` `. Any other backslash is
+/// Replaces `\n` with a line end; `\\n` stands for the two characters `\n`. Any other backslash is
 /// kept.
 pub(super) fn unescape_line_ends(text: Cow<'_, str>) -> Cow<'_, str> {
     if memchr::memchr(b'\\', text.as_bytes()).is_none() {

@@ -14,7 +14,8 @@ use crate::finding::Severity;
 /// Maximum number of cycles reported for one file.
 pub const CYCLES_REPORTED_MAX: usize = 20;
 
-/// Adds the findings about the whole plan and sorts all findings by line.
+/// Adds the findings about the whole plan, reduces errors about done tasks to warnings, and sorts
+/// all findings by line.
 pub(super) fn check_plan(file: &mut TasksFile, boxes: &LooseBoxes<'_>) {
     let mut findings = std::mem::take(&mut file.findings);
     if file.tasks.is_empty() {

@@ -47,7 +47,7 @@ named! {
         EmptyTitle = "EMPTY_TITLE",
         /// A heading has an id and no box in a plan whose tasks have boxes.
         NoBox = "NO_BOX",
-        /// A heading has a tick box but no task id.
+        /// A heading looks like a task, but its id is missing, uncertain or struck out.
         UnreadHeader = "UNREAD_HEADER",
         /// A dependency field has text that names no task.
         UnreadDep = "UNREAD_DEP",

@@ -33,7 +33,7 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         ],
         |session, given| send_report(session, given, report_phase_complete),
     )
-    .for_task_agent(),
+    .listed_for_task_agent(),
     ToolVerb::new(
         "agent_ask",
         SessionRole::Agent,
@@ -46,7 +46,7 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         ],
         |session, given| send_report(session, given, report_ask),
     )
-    .for_task_agent(),
+    .listed_for_task_agent(),
     ToolVerb::new(
         "agent_need",
         SessionRole::Agent,
@@ -60,7 +60,7 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         ],
         |session, given| send_report(session, given, report_need),
     )
-    .for_task_agent(),
+    .listed_for_task_agent(),
     ToolVerb::new(
         "agent_step",
         SessionRole::Agent,
@@ -72,7 +72,7 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         ],
         |session, given| send_report(session, given, report_step),
     )
-    .for_task_agent(),
+    .listed_for_task_agent(),
     ToolVerb::new(
         "agent_error",
         SessionRole::Agent,
@@ -84,7 +84,7 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         ],
         report_task_error,
     )
-    .for_task_agent(),
+    .listed_for_task_agent(),
     ToolVerb::new(
         "agent_done",
         SessionRole::Agent,
@@ -92,7 +92,7 @@ pub(crate) static VERBS: &[ToolVerb] = &[
         &[],
         |session, _| session.ask(&report_done()),
     )
-    .for_task_agent(),
+    .listed_for_task_agent(),
     ToolVerb::new(
         "agent_tokens",
         SessionRole::Agent,

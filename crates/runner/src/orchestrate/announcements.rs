@@ -219,8 +219,8 @@ impl AnnouncementSender {
 }
 
 impl RunRuntime<'_> {
-    /// Announces what earlier runs could not deliver, and the start of this run.
-    pub(super) fn announce_pending(&mut self) -> Result<(), Error> {
+    /// Turns notifications on, and queues those that earlier runs left and the start of this run.
+    pub(super) fn start_announcing(&mut self) -> Result<(), Error> {
         let Some(announcer) = &mut self.announcer else {
             return Ok(());
         };

@@ -180,14 +180,15 @@ fn blocked_by(run: &OrchestrationState, id: &NodeId) -> Vec<String> {
         let node = run.find_node(id);
         node.is_some_and(|node| node.status == NodeStatus::Blocked)
     };
-    let found = transitive_dependents(run, id, blocked);
+    let found = dependents_reached_through(run, id, blocked);
     let ids = run.graph().ids().iter();
     ids.filter(|id| found.contains(*id))
         .map(|id| id.to_string())
         .collect()
 }
 
-fn transitive_dependents(
+/// Returns the wanted tasks that depend on one. Tasks behind an unwanted one are not reached.
+fn dependents_reached_through(
     run: &OrchestrationState,
     id: &NodeId,
     wanted: impl Fn(&NodeId) -> bool,
@@ -288,7 +289,7 @@ fn most_blocking(run: &OrchestrationState) -> Vec<(String, usize)> {
         .map(|(id, _)| {
             (
                 id.to_string(),
-                transitive_dependents(run, id, |_| true).len(),
+                dependents_reached_through(run, id, |_| true).len(),
             )
         })
         .filter(|(_, count)| *count > 0)

@@ -234,7 +234,7 @@ pub fn run(
         };
         let _ = inputs.send(LoopInput::Request(request));
     }));
-    real.announce_pending()?;
+    real.start_announcing()?;
     let mut conductor = Conductor::new(rules);
     conductor.resume_run(&mut real)?;
     real.flush_and_execute()?;

@@ -81,8 +81,8 @@ impl TaskRecord {
         crate::core::attempt_record::push_failure(&mut self.failures, self.attempt, error);
     }
 
-    /// Adds what failed after that attempt, before the next one started.
-    pub fn append_failure(&mut self, error: &str) {
+    /// Appends to the recorded failure of the latest attempt; without one, does nothing.
+    pub fn extend_last_failure(&mut self, error: &str) {
         let last = self.failures.last_mut();
         if let Some(last) = last.filter(|it| it.attempt == self.attempt && self.attempt > 0)
             && !last.error.ends_with(error)

@@ -453,7 +453,8 @@ impl AttemptConnection {
         }
     }
 
-    /// Returns the number of the last message that an ended agent read.
+    /// Returns the number up to which messages count as read by an ended agent; all of them if
+    /// nothing is known.
     fn last_message_read(&self, exit: &AttemptExit) -> u64 {
         let before_unread = || Some(exit.unread.as_ref()?.from_seq.saturating_sub(1));
         let accepted = || Some(self.status.as_ref()?.input.next.saturating_sub(1));

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 /// A unit of work that can be started or continued now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkUnit {
-    /// Name for people.
+    /// Key of the unit, unique in the run; also shown to people.
     pub id: String,
     /// Number of the try, as the state file counts.
     pub round: u32,

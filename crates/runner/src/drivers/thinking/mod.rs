@@ -59,7 +59,7 @@ pub fn run(
     run_work(parts, thinking, begun)
 }
 
-/// Returns the units that a run would start.
+/// Returns the unit that a run would start now, if any. Changes nothing.
 pub fn planned_starts(
     context: &Context,
     run: &ThinkingRun,

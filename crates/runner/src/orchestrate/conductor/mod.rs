@@ -576,7 +576,7 @@ impl Conductor {
                 self.start_attempt(ports, id)
             }
             (WorktreeOutcome::Broken { why }, Some(note)) => {
-                note.append_failure(&why.to_string());
+                note.extend_last_failure(&why.to_string());
                 self.fail_broken_worktree(ports, id, why)
             }
             (WorktreeOutcome::Failed { why }, Some(_)) => self.fail_attempt(ports, id, why, false),

@@ -166,7 +166,7 @@ impl RunRepo {
         tip: &str,
     ) -> Result<Option<String>, Error> {
         let patterns = [
-            format!("--grep=^Bowline-Task: {}$", escape_pattern(&task.id)),
+            format!("--grep=^Bowline-Task: {}$", escape_grep_pattern(&task.id)),
             format!("--grep=^Bowline-Run: {}$", self.run),
         ];
         let found = self.git.output_text(&[
@@ -639,8 +639,8 @@ pub(in crate::orchestrate) fn check_red(why: FailureReason) -> FailureReason {
     }
 }
 
-/// Escapes an id for a pattern of git.
-fn escape_pattern(id: &str) -> String {
+/// Escapes an id for the regular expression of `git log --grep`.
+fn escape_grep_pattern(id: &str) -> String {
     let mut out = String::new();
     for letter in id.chars() {
         if "\\.[]*^$".contains(letter) {
