@@ -266,7 +266,7 @@ mod tests {
             let folder = root().join("crates").join(folder).join("tests/it/clients");
             for entry in std::fs::read_dir(folder).unwrap() {
                 let source = std::fs::read_to_string(entry.unwrap().path()).unwrap();
-                let calls = source.split("works(").skip(1);
+                let calls = source.split("record_client_result(").skip(1);
                 let calls = calls.filter_map(|rest| Some(rest.split_once(");")?.0));
                 let calls = calls.map(|call| call.trim_end().trim_end_matches(','));
                 let text = |call: &str| {

@@ -475,7 +475,9 @@ fn tasks_are_asked_of_their_server() {
         "GET /api/tasks/task_gone null".into(),
         "GET /api/tasks/task_1/questions null".into(),
         r#"POST /api/questions/q_2/answer {"answer":"yes"}"#.into(),
-        format!(r#"POST /api/tasks {{"title":"T","type":"docs","description":"d","workspace":"{folder}/sub"}}"#),
+        format!(
+            r#"POST /api/tasks {{"title":"T","type":"docs","description":"d","priority":"normal","workspace":"{folder}/sub","submit":false}}"#
+        ),
         r#"POST /api/tasks/task_1/request-changes {"feedback":"shorter"}"#.into(),
         "GET /api/tasks/a%2F..%2Fb/logs?offset=-4000&limit=12000 null".into(),
         r#"POST /api/agent/error {"message":"limit","recovery":"pause_and_retry","retryAfter":30}"#.into(),

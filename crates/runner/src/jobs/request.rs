@@ -432,7 +432,7 @@ mod tests {
                     attempt: 1,
                     marker: AgentMarker::CustomComplete,
                 },
-                "said t 1 CustomComplete",
+                "said t 1 \"custom_complete\"",
             ),
         ];
         for (command, kept) in of_job {
@@ -475,7 +475,10 @@ mod tests {
             description: String::new(),
             depends_on: Vec::new(),
             scheduled_for: None,
-            about: Box::default(),
+            about: Box::new(JobAttributes {
+                type_name: Some("docs".into()),
+                ..JobAttributes::default()
+            }),
             submit: true,
         };
         let edit = JobRequest::Edit {
