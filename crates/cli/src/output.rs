@@ -296,7 +296,7 @@ impl CommandOutput {
 /// The first error of writing to stdout.
 static STDOUT_ERROR: OnceLock<io::Error> = OnceLock::new();
 
-/// Prints data on stdout. A failure is reported at the end, by [`finished`].
+/// Prints data on stdout. A failure is reported at the end, by [`finish_output`].
 pub(crate) fn write_stdout(text: &str) {
     record_stdout_result(io::stdout().write_all(text.as_bytes()));
 }

@@ -266,8 +266,8 @@ pub enum DocumentState {
     AgentMemory(Box<AgentMemory>),
     /// A develop run, or none.
     Develop(Option<Box<bowline_machines::develop::DevelopRunState>>),
-    /// An orchestration: [`crate::operations::orchestrate::glance_at`] reads its contents, whatever
-    /// its format.
+    /// An orchestration: [`crate::operations::orchestrate::overview_from_view`] reads its contents,
+    /// whatever its format.
     Orchestrate,
 }
 

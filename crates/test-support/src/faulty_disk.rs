@@ -11,7 +11,7 @@ use bowline_statefiles::{Disk, FileStat, RealDisk};
 use rustix::io::Errno;
 use rustix::process::{Signal, getpid, kill_process};
 
-/// What happens at the chosen operation. A write does half of its work first, except for [`Fault::Io`].
+/// What happens at the chosen operation. A write does half of its work first, except for [`DiskFault::Io`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiskFault {
     /// The operation fails with an input/output error and does nothing.

@@ -1,7 +1,7 @@
 //! Names in stored texts: samples of every state, effect, timer and command, written as the store
 //! and the journals write them.
 //!
-//! [`every`] makes the compiler ask for a sample of each variant, and a struct without `..` asks
+//! `every` makes the compiler ask for a sample of each variant, and a struct without `..` asks
 //! for each field, so that no stored name is missing.
 
 use bowline_formats::markers::write::MarkerMessage as MarkersMessage;

@@ -2,7 +2,7 @@
 //!
 //! It speaks as much of the Anthropic Messages API, the OpenAI Responses API and the Gemini API as `claude`, `codex` and
 //! `gemini` use: streamed answers, tool calls, usage figures, refusals with rate-limit headers, and streams that stay open. Every question to the
-//! model takes the next [`Reply`] of the script; side questions (token counts, lists of models, titles) take none.
+//! model takes the next [`ModelReply`] of the script; side questions (token counts, lists of models, titles) take none.
 
 mod anthropic;
 mod google;

@@ -139,7 +139,7 @@ impl OwnedOrchestration {
         resolve_task(self.run.graph(), name)
     }
 
-    /// Applies a command and returns its effects, to be executed once [`Owned::flush`] has made it
+    /// Applies a command and returns its effects, to be executed once [`Self::flush_staged`] has made it
     /// durable. A refused command changes nothing.
     pub fn stage_command(
         &mut self,
@@ -222,7 +222,7 @@ impl OwnedOrchestration {
     }
 
     /// Turns notifications on: from now on changes are stored with theirs until
-    /// [`Owned::announced`] settles them. Returns those that earlier runs left.
+    /// [`Self::settle_notifications`] settles them. Returns those that earlier runs left.
     pub fn enable_notifications(&mut self) -> Result<Vec<(u64, Vec<RunNotification>)>, Error> {
         self.announces = true;
         let pending = self.orchestration.file().file.pending_effects()?;

@@ -544,8 +544,8 @@ impl Orchestration {
         Ok(changed)
     }
 
-    /// Ticks a task in the plan of the folder's checkout, or else in the project's. Returns a notice
-    /// if the plan has no box for it.
+    /// Ticks a task in the plan of the folder's checkout, or else in the project's. Returns a
+    /// notice if the plan has no box for it.
     pub(super) fn tick_task(
         &self,
         context: &Context,

@@ -21,7 +21,7 @@ pub struct ThinkingBoard {
     pub complete: bool,
 }
 
-/// One run of a [`Board`].
+/// One run of a [`ThinkingBoard`].
 #[derive(Debug)]
 pub struct BoardRow {
     pub path: PathBuf,
