@@ -139,8 +139,8 @@ impl OwnedOrchestration {
         resolve_task(self.run.graph(), name)
     }
 
-    /// Applies a command and returns its effects, to be executed once [`Self::flush_staged`] has made it
-    /// durable. A refused command changes nothing.
+    /// Applies a command and returns its effects, to be executed once [`Self::flush_staged`] has
+    /// made it durable. A refused command changes nothing.
     pub fn stage_command(
         &mut self,
         context: &Context,
